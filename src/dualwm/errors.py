@@ -1,0 +1,60 @@
+"""Every exception a user can meet. Import nothing of ours here.
+
+DualWMError
+├── RecipeError       a recipe, flag or configuration cannot be used
+├── DataError         a data set, episode or window cannot be used
+├── SystemFolderError a System folder cannot be read or written
+├── ProtocolError     two results may not be compared, or a task set breaks the rules
+├── WorldError        a world or one of its libraries cannot be used
+└── ControllerError   a controller was called against its contract
+
+A message is one paragraph: what was expected, what came, where it came from, and what to do.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class DualWMError(Exception):
+    """Root of every error raised on purpose at a door of the package."""
+
+
+class RecipeError(DualWMError):
+    """A recipe, a flag or a configuration value cannot be used."""
+
+
+class DataError(DualWMError):
+    """A data set, an episode or a window cannot be used."""
+
+
+class SystemFolderError(DualWMError):
+    """A System folder cannot be read or written."""
+
+
+class ProtocolError(DualWMError):
+    """Results may not be compared, or a task set breaks the evaluation rules."""
+
+
+class WorldError(DualWMError):
+    """A world, or a library it needs, cannot be used."""
+
+
+class ControllerError(DualWMError):
+    """A controller was called against its contract."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A sentence naming the nearest known word, or listing all of them."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    return "Known: " + ", ".join(names) + "."
+
+
+def missing_extra(library: str, extra: str, megabytes: int) -> WorldError:
+    """The error for an optional library that is not installed, with the line that installs it."""
+    return WorldError(
+        f"{library} is needed here and is not installed. It belongs to the extra {extra!r} "
+        f"(about {megabytes} MB): pip install 'dualwm[{extra}]'"
+    )

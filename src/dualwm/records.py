@@ -1,0 +1,146 @@
+"""Frozen records that cross rooms. numpy only: a results folder can be read without torch or a simulator.
+
+Clocks: an *environment step* is one action of the simulator; a *low step* is `frame_skip` environment steps; a *high
+step* is `window` low steps. A number never travels without its clock in its name.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Episode:
+    """One recorded trajectory. Row t holds the observation at t and the action taken FROM it.
+
+    The last row's action was never taken: it is NaN. `columns` share their first axis, the rows.
+    """
+
+    id: int
+    seed: int
+    source: str
+    columns: Columns
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What a controller sees of a batch of b tasks at one decision.
+
+    frames:   camera name -> uint8 (b, height, width, 3)
+    proprio:  column name -> float32 (b, q); empty where the system declares none
+    executed: float32 (b, c, action_dim), environment actions executed since the previous call; None at the first call
+    """
+
+    frames: Mapping[str, NDArray[np.uint8]]
+    proprio: Mapping[str, NDArray[np.float32]] = field(default_factory=dict[str, NDArray[np.float32]])
+    executed: NDArray[np.float32] | None = None
+
+    @property
+    def tasks(self) -> int:
+        return len(next(iter(self.frames.values())))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """What a batch of b tasks should reach: goal images by camera, or latents, or raw states. One of the three."""
+
+    frames: Mapping[str, NDArray[np.uint8]] | None = None
+    latent: NDArray[np.float32] | None = None
+    state: NDArray[np.float64] | None = None
+    proprio: Mapping[str, NDArray[np.float32]] = field(default_factory=dict[str, NDArray[np.float32]])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One goal-reaching task: start and goal states of the simulator, and where they came from."""
+
+    index: int
+    """Position in its TaskSet; with the evaluation seed it keys all randomness of this task."""
+    env_seed: int
+    start: tuple[float, ...]
+    goal: tuple[float, ...]
+    episode: int
+    start_row: int
+    initially_solved: bool
+    facts: Mapping[str, float] = field(default_factory=dict[str, float])
+    """World-specific facts for reports, such as `path_px` (shortest path) and `cross_room` (0 or 1)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSet:
+    """A frozen set of matched tasks. Two outcomes with different digests never share a table."""
+
+    world: str
+    rule: str
+    """Named success rule of the world."""
+    collection: str
+    """dev (seeds of 1000 and above) or test."""
+    protocol: str
+    """heldout or paper."""
+    goal_offset_env_steps: int
+    budget_env_steps: int
+    seed: int
+    tasks: tuple[Task, ...]
+
+    def to_plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_plain(data: Mapping[str, Any]) -> "TaskSet":
+        tasks = tuple(
+            Task(**{**task, "start": tuple(task["start"]), "goal": tuple(task["goal"])}) for task in data["tasks"]
+        )
+        return TaskSet(**{**data, "tasks": tasks})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON: the same tasks give the same digest whatever method runs them."""
+        text = json.dumps(self.to_plain(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def first(self, count: int) -> "TaskSet":
+        """The first `count` tasks, as a TaskSet of its own digest."""
+        return TaskSet(**{**self.__dict__, "tasks": self.tasks[:count]})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What happened on one task. No clocks, no dates, no host names: identical runs give identical lines."""
+
+    system: str
+    """The resolved system, such as `tworoom:search=64/8/8`."""
+    weights_digest: str
+    taskset_digest: str
+    world: str
+    rule: str
+    protocol: str
+    goal_offset_env_steps: int
+    budget_env_steps: int
+    seed: int
+    task: int
+    success: bool
+    initially_solved: bool
+    steps: int
+    """Environment steps executed: to the success, or the whole budget."""
+    distance: float
+    """Smallest distance to the goal over the episode, in the success rule's own unit."""
+    decisions: int
+    facts: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(line: str) -> "Outcome":
+        return Outcome(**json.loads(line))
