@@ -8,12 +8,37 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Columns = Mapping[str, NDArray[Any]]
+
+ColumnKind = Literal["array", "frames", "drawn"]
+ColumnRole = Literal["pixels", "action", "proprio", "state", "aux"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnSpec:
+    """What one column of an episode holds, how it is stored, and what it may be used for.
+
+    kind:       array (numbers), frames (stored pictures), drawn (nothing stored: drawn from a state column when read).
+    shape:      one row's shape; -1 where it is chosen later, such as the side of a drawn picture.
+    role:       models see pixels, actions and declared proprio only; state and aux are for simulators and reports.
+    drawer:     name of the world that draws a drawn column.
+    draws_from: name of the state column it is drawn from.
+    """
+
+    name: str
+    kind: ColumnKind
+    dtype: str
+    shape: tuple[int, ...]
+    role: ColumnRole
+    camera: str | None = None
+    codec: str | None = None
+    drawer: str | None = None
+    draws_from: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
