@@ -169,3 +169,8 @@ class Outcome:
     @staticmethod
     def from_json(line: str) -> "Outcome":
         return Outcome(**json.loads(line))
+
+
+def is_hard(facts: Mapping[str, float]) -> bool:
+    """Whether a task leads into another room over a shortest path of 100 px or more; False where a world says neither."""
+    return facts.get("cross_room", 0.0) == 1.0 and facts.get("path_px", 0.0) >= 100.0

@@ -1,0 +1,118 @@
+"""What a count of successes says: intervals for one rate and comparisons of two, in numpy and the standard library.
+
+Rates are fractions in [0, 1]. Every interval here is two-sided.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import comb, sqrt
+from statistics import NormalDist
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Successes among n tasks; `fraction` and `ci95` are None for an empty set rather than a made-up number."""
+
+    successes: int
+    n: int
+
+    @staticmethod
+    def of(flags: Iterable[bool]) -> "Rate":
+        """The rate of True among `flags`."""
+        values = list(flags)
+        return Rate(sum(values), len(values))
+
+    @property
+    def fraction(self) -> float | None:
+        return self.successes / self.n if self.n else None
+
+    @property
+    def ci95(self) -> tuple[float, float] | None:
+        return wilson(self.successes, self.n) if self.n else None
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a binomial rate: sensible at 0 and n, where the textbook interval has width zero."""
+    assert 0 <= successes <= n and n > 0, (successes, n)
+    z = _quantile(level)
+    p = successes / n
+    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    # At the ends the formula gives exactly 0 and 1 up to rounding; say so exactly.
+    return (0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paired:
+    """Two systems on the same n tasks, `first` minus `second`."""
+
+    n: int
+    only_first: int
+    only_second: int
+    difference: float
+    ci95: tuple[float, float]
+    p_value: float
+    """Exact McNemar, two-sided."""
+
+    @property
+    def separated(self) -> bool:
+        return self.ci95[0] > 0 or self.ci95[1] < 0
+
+
+def paired(first: Sequence[bool], second: Sequence[bool]) -> Paired:
+    """Compare two systems by their successes on the same tasks in the same order."""
+    assert len(first) == len(second) and len(first) > 0, (len(first), len(second))
+    both = sum(a and b for a, b in zip(first, second, strict=True))
+    only_first = sum(first) - both
+    only_second = sum(second) - both
+    neither = len(first) - both - only_first - only_second
+    return Paired(
+        n=len(first),
+        only_first=only_first,
+        only_second=only_second,
+        difference=(only_first - only_second) / len(first),
+        ci95=newcombe_paired(both, only_first, only_second, neither),
+        p_value=mcnemar(only_first, only_second),
+    )
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Exact two-sided p-value that the tasks on which two systems differ fall either way with equal chance."""
+    n = only_first + only_second
+    tail = sum(comb(n, i) for i in range(min(only_first, only_second) + 1))
+    return min(1.0, 2 * tail / 2**n)
+
+
+def newcombe_paired(
+    both: int, only_first: int, only_second: int, neither: int, level: float = 0.95
+) -> tuple[float, float]:
+    """Newcombe's (1998) score interval, method 10, for a difference of two rates measured on the same tasks.
+
+    The two Wilson intervals are combined as for independent rates, less what their correlation explains.
+    """
+    n = both + only_first + only_second + neither
+    successes = both + only_first, both + only_second
+    p, q = successes[0] / n, successes[1] / n
+    p_low, p_high = wilson(successes[0], n, level)
+    q_low, q_high = wilson(successes[1], n, level)
+    phi = _correlation(both, only_first, only_second, neither)
+
+    def spread(x: float, y: float) -> float:
+        return sqrt(max(0.0, x * x - 2 * phi * x * y + y * y))
+
+    difference = (only_first - only_second) / n
+    return difference - spread(p - p_low, q_high - q), difference + spread(p_high - p, q - q_low)
+
+
+def _correlation(both: int, only_first: int, only_second: int, neither: int) -> float:
+    """Newcombe's phi: the table's correlation, pulled towards zero by half a task where it is positive."""
+    margins = (both + only_first) * (only_second + neither) * (both + only_second) * (only_first + neither)
+    if margins == 0:
+        return 0.0
+    n = both + only_first + only_second + neither
+    excess = both * neither - only_first * only_second
+    return (max(excess - n / 2, 0.0) if excess > 0 else excess) / sqrt(margins)
+
+
+def _quantile(level: float) -> float:
+    return NormalDist().inv_cdf((1 + level) / 2)
