@@ -1,0 +1,86 @@
+"""Image backbones: a vision transformer (the paper's) and strided convolutions (the laptop's)."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from dualwm.shapes import Float, Tensor, UInt8
+
+_IMAGENET_MEAN = (0.485, 0.456, 0.406)
+_IMAGENET_STD = (0.229, 0.224, 0.225)
+
+
+def normalised_image(frames: UInt8[Tensor, "b y x 3"], dtype: torch.dtype) -> Float[Tensor, "b 3 y x"]:
+    """Frames as floats with ImageNet's mean and deviation, channels first in shape, channels last in memory."""
+    mean = torch.tensor(_IMAGENET_MEAN, device=frames.device, dtype=dtype) * 255
+    std = torch.tensor(_IMAGENET_STD, device=frames.device, dtype=dtype) * 255
+    return ((frames.to(dtype) - mean) / std).permute(0, 3, 1, 2)
+
+
+class ViT(nn.Module):
+    """Pre-norm vision transformer with a class token; returns the normalised class token."""
+
+    def __init__(self, size: tuple[int, int], patch: int, width: int, depth: int, heads: int) -> None:
+        super().__init__()
+        patches = (size[0] // patch) * (size[1] // patch)
+        self.patchify = nn.Conv2d(3, width, patch, patch)
+        self.cls = nn.Parameter(torch.zeros(1, 1, width))
+        self.positions = nn.Parameter(torch.zeros(1, patches + 1, width))
+        self.blocks = nn.ModuleList(_ViTBlock(width, heads) for _ in range(depth))
+        self.norm = nn.LayerNorm(width, eps=1e-12)
+        self.width = width
+        self.apply(_truncated_normal)
+        nn.init.trunc_normal_(self.cls, std=0.02)
+        nn.init.trunc_normal_(self.positions, std=0.02)
+
+    def forward(self, x: Float[Tensor, "b 3 y x"]) -> Float[Tensor, "b d"]:
+        tokens = self.patchify(x).flatten(2).transpose(1, 2)
+        tokens = torch.cat([self.cls.expand(len(x), -1, -1), tokens], 1) + self.positions
+        for block in self.blocks:
+            tokens = block(tokens)
+        return self.norm(tokens)[:, 0]
+
+
+class _ViTBlock(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width, eps=1e-12), nn.LayerNorm(width, eps=1e-12)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Float[Tensor, "b p d"]) -> Float[Tensor, "b p d"]:
+        q, k, v = (y.unflatten(-1, (self.heads, -1)).transpose(1, 2) for y in self.qkv(self.norm1(x)).chunk(3, -1))
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+def _truncated_normal(module: nn.Module) -> None:
+    if isinstance(module, (nn.Linear, nn.Conv2d)):
+        nn.init.trunc_normal_(module.weight, std=0.02)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+class ConvNet(nn.Module):
+    """A patchify stem, then 3x3 stride-2 convolutions with GELU; returns the flattened last map.
+
+    Overlapping windows after the stem keep sub-patch positions; no normalisation layers, which cost more than they
+    give at this depth on a CPU.
+    """
+
+    def __init__(self, size: tuple[int, int], patch: int, channels: tuple[int, ...]) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, channels[0], patch, patch)
+        pairs = zip(channels[:-1], channels[1:], strict=True)
+        self.convolutions = nn.ModuleList(nn.Conv2d(i, o, 3, 2, 1) for i, o in pairs)
+        grid = [side // patch for side in size]
+        for _ in self.convolutions:
+            grid = [-(-side // 2) for side in grid]
+        self.width = channels[-1] * grid[0] * grid[1]
+
+    def forward(self, x: Float[Tensor, "b 3 y x"]) -> Float[Tensor, "b d"]:
+        x = self.stem(x)
+        for convolution in self.convolutions:
+            x = convolution(F.gelu(x))
+        return F.gelu(x).flatten(1)

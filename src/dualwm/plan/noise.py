@@ -1,0 +1,39 @@
+"""Planning noise as a function of what it is for, so that no task's noise depends on its batch mates."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dualwm.shapes import Float, Tensor
+
+SEARCHES = {"route": 1, "refine": 2, "converge": 3}
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Random numbers of one search at one decision, for b tasks."""
+
+    seed: int
+    tasks: NDArray[np.int64]
+    decisions: NDArray[np.int64]
+    search: int
+    device: torch.device = torch.device("cpu")
+
+    def normal(self, iteration: int, shape: tuple[int, ...]) -> Float[Tensor, "b *shape"]:
+        """Standard normal numbers, one block of `shape` per task."""
+        rows = [g.standard_normal(shape, dtype=np.float32) for g in self._generators(iteration)]
+        return torch.from_numpy(np.stack(rows)).to(self.device)
+
+    def gumbel(self, iteration: int, shape: tuple[int, ...]) -> Float[Tensor, "b *shape"]:
+        """Gumbel numbers, one block of `shape` per task."""
+        rows = [g.gumbel(size=shape).astype(np.float32) for g in self._generators(iteration)]
+        return torch.from_numpy(np.stack(rows)).to(self.device)
+
+    def _generators(self, iteration: int) -> list[np.random.Generator]:
+        word = (self.search << 32) | iteration
+        return [
+            np.random.Generator(np.random.Philox(key=(self.seed << 32) | int(task), counter=[0, 0, word, int(decision)]))
+            for task, decision in zip(self.tasks, self.decisions, strict=True)
+        ]

@@ -1,0 +1,36 @@
+"""The record of one decision: what the planner thought, cheap enough to be kept always."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+STAGES = ("route", "refine", "converge", "reuse")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One decision of b tasks. Rows are the tasks alive at it."""
+
+    tasks: NDArray[np.int64]
+    stage: NDArray[np.int64]
+    """Index into STAGES: 1 refine, 2 converge, 3 a cached plan reused. A decision that also planned a route has
+    `routed` set."""
+    routed: NDArray[np.bool_]
+    progress: NDArray[np.int64]
+    """p, decisions since the subgoal was set."""
+    subgoal: NDArray[np.float32]
+    """(b, e) current high-level subgoal; NaN before the first."""
+    route: NDArray[np.float32]
+    """(b, m, e) high states along the current route; NaN before the first."""
+    best_cost: NDArray[np.float32]
+    """(b, i) best cost per iteration of the low search; NaN where no search ran."""
+    mean_cost: NDArray[np.float32]
+    predicted: NDArray[np.float32]
+    """(b, h, d) low states predicted for the best candidate; NaN beyond what the cost needed."""
+    latent: NDArray[np.float32]
+    """(b, d) encoded current frame."""
+    distance_low: NDArray[np.float32]
+    """(b,) squared low-level distance of the current state to the goal."""
+    distance_high: NDArray[np.float32]
+    """(b,) the same at the high level."""
