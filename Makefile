@@ -45,7 +45,7 @@ types: dev
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
 
 imports: dev
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 spelling: dev
 	@$(BIN)/typos

@@ -71,7 +71,17 @@ VERBS = (
 
 def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] = VERBS) -> int:
     """Run one command line; the exit code. 0 done, 1 done and found wanting, 2 could not be done, 130 interrupted."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(list(sys.argv[1:] if argv is None else argv), verbs)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has gone. Give the interpreter somewhere to flush to, and leave quietly.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _dispatch(words: Sequence[str], verbs: Sequence[Verb]) -> int:
     known = {verb.name: verb for verb in verbs if verb.exists}
     if words and words[0] in ("-V", "--version"):
         print(dualwm.__version__)
@@ -124,10 +134,6 @@ def _run(verb: Verb, words: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print(f"\ndualwm {verb.name}: interrupted; the same command continues where it can.", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader of our output (`| head`) has gone. Give the interpreter somewhere to flush to, and leave quietly.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
 
 
 def _parse(verb: Verb, args_class: type, words: Sequence[str]) -> Any:
