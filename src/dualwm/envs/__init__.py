@@ -1,0 +1,14 @@
+"""Worlds: simulators that are set to a state, stepped many at a time, drawn at any size and judged by a named rule.
+
+This room knows nothing of models, data sets or evaluation. `get_world("tworoom")` gives a `World`; importing the room
+also registers the Gymnasium environments, so `gymnasium.make("dualwm.envs:dualwm/TwoRoom-v0")` works from anywhere.
+"""
+
+import gymnasium
+
+from dualwm.envs.base import Simulation, World, episodes, get_world, replay, world_names
+
+__all__ = ["Simulation", "World", "episodes", "get_world", "replay", "world_names"]
+
+if "dualwm/TwoRoom-v0" not in gymnasium.registry:
+    gymnasium.register(id="dualwm/TwoRoom-v0", entry_point="dualwm.envs.tworoom_gym:TwoRoomEnv", max_episode_steps=100)
