@@ -8,7 +8,7 @@ random in it is a function of the seeds it is given.
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ Floats = NDArray[np.floating[Any]]
 Column = NDArray[Any]
 
 
+@runtime_checkable
 class Simulation(Protocol):
     """b simulators that step together. No randomness beyond the seeds they were made with."""
 
@@ -32,7 +33,7 @@ class Simulation(Protocol):
         """Take one environment step with actions (b, action_dim); the states after it."""
         ...
 
-    def take(self, rows: NDArray[np.int64]) -> Self:
+    def take(self, rows: NDArray[np.int64]) -> "Simulation":
         """An independent simulation of some of the rows."""
         ...
 

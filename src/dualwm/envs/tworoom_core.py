@@ -8,7 +8,7 @@ Positions live on the float32 grid although they are computed in float64. A reco
 whole state, and replaying recorded actions from ANY recorded row reproduces the rows after it to the last bit.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,9 +128,9 @@ class TwoRoomSimulation:
         self._states = on_float32_grid(self._collide(self._states, new))
         return self._states
 
-    def take(self, rows: NDArray[np.int64]) -> Self:
+    def take(self, rows: NDArray[np.int64]) -> "TwoRoomSimulation":
         """An independent simulation of some of the rooms."""
-        taken = object.__new__(type(self))
+        taken = object.__new__(TwoRoomSimulation)
         taken._collide, taken._states = self._collide, self._states[rows]
         return taken
 

@@ -79,7 +79,7 @@ def draw(states: NDArray[np.float64], size: int) -> NDArray[np.uint8]:
 
 def _stamp(frames: NDArray[np.uint8], states: NDArray[np.float64], squares: NDArray[np.float32]) -> None:
     """Blend each frame's dot into the one square of the picture that it can change."""
-    count, size, patch = len(frames), frames.shape[1], squares.shape[-1]
+    count, size, patch = len(frames), int(frames.shape[1]), int(squares.shape[-1])
     unit = CANVAS / size
     nearest = np.ceil((states - _DOT_REACH + 0.5) / unit - 0.5).astype(np.int64)
     corner: NDArray[np.int64] = np.clip(nearest, 0, size - patch)

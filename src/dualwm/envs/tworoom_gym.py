@@ -58,7 +58,7 @@ class TwoRoomEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
             raise WorldError(f"TwoRoom's reset options are 'state' and 'goal', each (x, y); found {sorted(unknown)}.")
         start, goal = self._anywhere(), self._anywhere() if self.random_goal else np.array([self.FIXED_GOAL])
         if "state" in given:
-            start = np.atleast_2d(given["state"])
+            start = free_points("reset's state", np.atleast_2d(given["state"]))
         if "goal" in given:
             goal = free_points("reset's goal", np.atleast_2d(given["goal"]))
         self._room = self.world.simulate(start, [0], self.collision)
