@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import torch
 
@@ -41,7 +40,7 @@ class State:
     def _power(self, difference: Tensor) -> Tensor:
         return difference.abs() if self.norm == 1 else difference.square()
 
-    def map(self, fn: Callable[[Tensor], Tensor]) -> Self:
+    def map(self, fn: Callable[[Tensor], Tensor]) -> "State":
         """Apply `fn` to every part. `fn` must act on leading axes only."""
         return replace(
             self,
@@ -50,7 +49,7 @@ class State:
             proprio=None if self.proprio is None else fn(self.proprio),
         )
 
-    def __getitem__(self, index: object) -> Self:
+    def __getitem__(self, index: object) -> "State":
         return self.map(lambda x: x[index])  # pyright: ignore[reportArgumentType]
 
     @staticmethod
