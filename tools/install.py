@@ -118,16 +118,15 @@ def pip(*words):
     settings = dict(os.environ, PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1", PYTHONUNBUFFERED="1")
     settings["PIP_BUILD_CONSTRAINT"] = os.path.join(ROOT, "constraints.txt")
     said = []
-    running = subprocess.Popen(
-        [PYTHON, "-m", "pip", *words], cwd=ROOT, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    for line in running.stdout:
-        said.append(line.decode("utf-8", "replace"))
-        if said[-1].lstrip().startswith("Downloading ") and (" MB" in said[-1] or " GB" in said[-1]):
-            print("  " + said[-1].strip(), flush=True)
-        elif said[-1].startswith("Installing collected packages"):
-            print(f"  Installing {said[-1].count(',') + 1} packages", flush=True)
-    if running.wait() != 0:
+    command = [PYTHON, "-m", "pip", *words]
+    with subprocess.Popen(command, cwd=ROOT, env=settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+        for line in running.stdout:
+            said.append(line.decode("utf-8", "replace"))
+            if said[-1].lstrip().startswith("Downloading ") and (" MB" in said[-1] or " GB" in said[-1]):
+                print("  " + said[-1].strip(), flush=True)
+            elif said[-1].startswith("Installing collected packages"):
+                print(f"  Installing {said[-1].count(',') + 1} packages", flush=True)
+    if running.returncode != 0:
         sys.exit("".join(said) + "pip could not install what dualwm needs; its own words are above.")
 
 

@@ -6,11 +6,12 @@ batches give the loss and gradients of one process with the whole batch.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dualwm.shapes import Tensor
 
 
+@runtime_checkable
 class Reduce(Protocol):
     """Sums and gathers over the processes that share a batch."""
 
