@@ -7,11 +7,14 @@ step* is `window` low steps. A number never travels without its clock in its nam
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dualwm.errors import ProtocolError
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -55,6 +58,7 @@ class Episode:
 
     @property
     def rows(self) -> int:
+        """Number of observations."""
         return len(next(iter(self.columns.values())))
 
 
@@ -73,6 +77,7 @@ class Observation:
 
     @property
     def tasks(self) -> int:
+        """Number of tasks in the batch."""
         return len(next(iter(self.frames.values())))
 
 
@@ -119,10 +124,12 @@ class TaskSet:
     tasks: tuple[Task, ...]
 
     def to_plain(self) -> dict[str, Any]:
+        """JSON data."""
         return asdict(self)
 
     @staticmethod
     def from_plain(data: Mapping[str, Any]) -> "TaskSet":
+        """The inverse of `to_plain`."""
         tasks = tuple(
             Task(**{**task, "start": tuple(task["start"]), "goal": tuple(task["goal"])}) for task in data["tasks"]
         )
@@ -136,7 +143,7 @@ class TaskSet:
 
     def first(self, count: int) -> "TaskSet":
         """The first `count` tasks, as a TaskSet of its own digest."""
-        return TaskSet(**{**self.__dict__, "tasks": self.tasks[:count]})
+        return replace(self, tasks=self.tasks[:count])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,13 +171,29 @@ class Outcome:
     facts: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def to_json(self) -> str:
+        """One canonical line, without its end."""
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
 
     @staticmethod
     def from_json(line: str) -> "Outcome":
+        """The inverse of `to_json`."""
         return Outcome(**json.loads(line))
 
 
+def read_outcomes(file: Path) -> list[Outcome]:
+    """The outcomes in a file of JSON lines. A last line without its end is what a killed writer left: ignored."""
+    outcomes: list[Outcome] = []
+    for number, line in enumerate(file.read_bytes().split(b"\n")[:-1], start=1):
+        try:
+            outcomes.append(Outcome.from_json(line.decode()))
+        except (ValueError, TypeError) as problem:
+            raise ProtocolError(
+                f"{file}, line {number}: expected the outcome of one task as JSON ({problem!r}). Restore the file, or "
+                "delete the line and type the command of the run again: the task it held is then run again."
+            ) from problem
+    return outcomes
+
+
 def is_hard(facts: Mapping[str, float]) -> bool:
-    """Whether a task leads into another room over a shortest path of 100 px or more; False where a world says neither."""
+    """Whether a task leads into another room over a shortest path of 100 px or more; False where not known."""
     return facts.get("cross_room", 0.0) == 1.0 and facts.get("path_px", 0.0) >= 100.0

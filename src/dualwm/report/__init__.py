@@ -1,0 +1,1 @@
+"""Tables and pages from recorded outcomes. Reads records only: no torch, no simulator, no weights."""

@@ -1,0 +1,232 @@
+"""A run folder: what was run and what came of it, safe against being killed at any moment.
+
+    command.json        what was asked for; another command may not write into this folder
+    taskset-*.json      the tasks
+    outcomes.jsonl      one line per task, sorted, without clocks, dates or hosts; there once nothing is missing
+    outcomes.partial-*  lines of tasks that are over while others are not, one file per writer
+    done.txt            what happens once per folder and has happened: lines added to the ledger
+    timings.json        where the seconds went; a writer with a name has a file of its own
+
+A task's outcome depends on nothing but the task and the system. So a command that was killed continues with the tasks
+that are missing, several writers may share the tasks, and `outcomes.jsonl` has the same bytes in every case.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from dualwm.errors import ProtocolError
+from dualwm.evaluate.closed_loop import Timings
+from dualwm.evaluate.tasks import load_taskset, save_taskset
+from dualwm.files import append_lines, write_whole
+from dualwm.records import Outcome, TaskSet, read_outcomes
+
+Key = tuple[str, str, int]
+"""System, TaskSet digest, task."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFolder:
+    """A folder that belongs to one command. `writer` names this process among several that share the tasks."""
+
+    path: Path
+    writer: str = ""
+
+    @staticmethod
+    def open(path: Path, command: Mapping[str, Any], writer: str = "") -> "RunFolder":
+        """Begin, or continue what the same command began. `command` holds, as plain data, all that decides results."""
+        file = path / "command.json"
+        wanted = json.loads(json.dumps(dict(command)))
+        if not file.exists():
+            write_whole(file, json.dumps(wanted, sort_keys=True, indent=1) + "\n")
+        found = _read_json(file)
+        if found != wanted:
+            raise ProtocolError(
+                f"{path} belongs to another command: {_differences(found, wanted)}. Name another folder with --out, "
+                "or repeat the command that made this one."
+            )
+        return RunFolder(path=path, writer=writer)
+
+    def keep_taskset(self, taskset: TaskSet) -> Path:
+        """Write the tasks down, or check that they are those written down before."""
+        name = f"{taskset.world}-{taskset.protocol}-o{taskset.goal_offset_env_steps}-s{taskset.seed}"
+        file = self.path / f"taskset-{name}.json"
+        if not file.exists():
+            save_taskset(taskset, file)
+        elif load_taskset(file).digest != taskset.digest:
+            raise ProtocolError(
+                f"{file} holds other tasks than this command gives today (another pool, rule or version). Results on "
+                "both may not be mixed: name another folder with --out."
+            )
+        return file
+
+    def is_marked(self, entry: str) -> bool:
+        """Whether something that must be done once was done."""
+        marks = self.path / "done.txt"
+        return marks.exists() and entry in marks.read_text(encoding="utf-8").splitlines()
+
+    def mark(self, entry: str) -> None:
+        """Remember that it was done."""
+        append_lines(self.path / "done.txt", [entry])
+
+    def outcomes(self, name: str = "outcomes") -> "OutcomeLog":
+        """The outcomes under a name; what is already known is read."""
+        return OutcomeLog(folder=self.path, name=name, writer=self.writer)
+
+    def timings(self) -> "TimingLog":
+        """The timings of this writer."""
+        return TimingLog(self.path / ("-".join(filter(None, ["timings", self.writer])) + ".json"))
+
+
+class OutcomeLog:
+    """Outcomes of one folder and name: what is known, what is missing, and how more is added."""
+
+    def __init__(self, *, folder: Path, name: str, writer: str) -> None:
+        """Read the finished file and every writer's partial one."""
+        self.final = folder / f"{name}.jsonl"
+        self._partials: Callable[[], list[Path]] = lambda: sorted(folder.glob(f"{name}.partial-*"))
+        self._own = folder / f"{name}.partial-{writer or 'main'}"
+        self._known: dict[Key, Outcome] = {}
+        _drop_torn_line(self._own)
+        self._read()
+
+    @property
+    def known(self) -> list[Outcome]:
+        """All outcomes there are, in the order of the finished file."""
+        return sorted(self._known.values(), key=_place)
+
+    def of(self, system: str, taskset: TaskSet) -> list[Outcome]:
+        """The known outcomes of one system on one TaskSet, in task order."""
+        return [o for o in self.known if (o.system, o.taskset_digest) == (system, taskset.digest)]
+
+    def missing(self, system: str, taskset: TaskSet) -> list[int]:
+        """Indices of the tasks without an outcome."""
+        digest = taskset.digest
+        return [task.index for task in taskset.tasks if (system, digest, task.index) not in self._known]
+
+    def add(self, outcomes: Sequence[Outcome]) -> None:
+        """Put outcomes on the disk."""
+        append_lines(self._own, [outcome.to_json() for outcome in outcomes])
+        for outcome in outcomes:
+            self._take(outcome, str(self._own))
+
+    def finish(self, wanted: Iterable[tuple[str, TaskSet]]) -> bool:
+        """Write the finished file if no task of any (system, TaskSet) is missing, other writers' included."""
+        self._read()
+        if any(self.missing(system, taskset) for system, taskset in wanted):
+            return False
+        write_whole(self.final, "".join(outcome.to_json() + "\n" for outcome in self.known))
+        for partial in self._partials():
+            partial.unlink(missing_ok=True)
+        return True
+
+    def _read(self) -> None:
+        # Partial files first: another writer that finishes in between moves their lines into the finished file.
+        for file in [*self._partials(), self.final]:
+            for outcome in read_outcomes(file) if file.exists() else []:
+                self._take(outcome, str(file))
+
+    def _take(self, outcome: Outcome, where: str) -> None:
+        key = (outcome.system, outcome.taskset_digest, outcome.task)
+        before = self._known.setdefault(key, outcome)
+        if before != outcome:
+            raise ProtocolError(
+                f"{where}: task {outcome.task} of seed {outcome.seed} has two different outcomes of {outcome.system}. "
+                "The same task gives the same outcome on one machine type with one version of everything, so one of "
+                "the two comes from elsewhere: run the command again into an empty folder."
+            )
+
+
+class TimingLog:
+    """Timings of one writer: of every session per system and TaskSet, and of single tasks."""
+
+    def __init__(self, file: Path) -> None:
+        """Read what earlier sessions left."""
+        self._file = file
+        data: dict[str, Any] = _read_json(file) if file.exists() else {"sessions": [], "single_ms": {}}
+        self._sessions: list[dict[str, Any]] = data["sessions"]
+        self._single_ms: dict[str, float] = data["single_ms"]
+
+    def session(self, system: str, taskset: TaskSet) -> Callable[[Timings], None]:
+        """Open a session; the function returned writes down its timings so far, as often as one likes."""
+        entry: dict[str, Any] = {
+            "system": system,
+            "taskset_digest": taskset.digest,
+            "goal_offset_env_steps": taskset.goal_offset_env_steps,
+            "seed": taskset.seed,
+        }
+        self._sessions.append(entry)
+
+        def write(timings: Timings) -> None:
+            entry.update(asdict(timings))
+            self._write()
+
+        return write
+
+    def total(self, system: str, tasksets: Iterable[TaskSet]) -> Timings:
+        """The sum over all sessions of a system on some TaskSets."""
+        digests = {taskset.digest for taskset in tasksets}
+        total = Timings()
+        for entry in self._sessions:
+            if entry["system"] == system and entry["taskset_digest"] in digests and "env_steps" in entry:
+                total += _timings(entry)
+        return total
+
+    def single_ms(self, system: str, taskset: TaskSet) -> float | None:
+        """Planning milliseconds per environment step of single tasks, if they were measured."""
+        return self._single_ms.get(f"{system} {taskset.digest}")
+
+    def keep_single_ms(self, system: str, taskset: TaskSet, value: float) -> None:
+        """Write such a measurement down."""
+        self._single_ms[f"{system} {taskset.digest}"] = value
+        self._write()
+
+    def _write(self) -> None:
+        data = {"sessions": [entry for entry in self._sessions if "env_steps" in entry], "single_ms": self._single_ms}
+        write_whole(self._file, json.dumps(data, indent=1) + "\n")
+
+
+def _place(outcome: Outcome) -> tuple[Any, ...]:
+    return (
+        outcome.world,
+        outcome.rule,
+        outcome.protocol,
+        outcome.system,
+        outcome.goal_offset_env_steps,
+        outcome.seed,
+        outcome.task,
+        outcome.taskset_digest,
+    )
+
+
+def _drop_torn_line(file: Path) -> None:
+    """Cut what a killed writer left behind the last whole line, or the next line would be glued to it."""
+    if file.exists():
+        data = file.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            write_whole(file, data[:whole])
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise ProtocolError(f"{file}: expected JSON, and could not read it ({problem}). Restore the file.") from problem
+
+
+def _timings(entry: Mapping[str, Any]) -> Timings:
+    values: dict[str, Any] = {name: entry[name] for name in asdict(Timings())}
+    values["decision_ms_per_env_step"] = tuple(values["decision_ms_per_env_step"])
+    return Timings(**values)
+
+
+def _differences(found: Any, wanted: Mapping[str, Any]) -> str:
+    if not isinstance(found, dict):
+        return "its command.json is no mapping"
+    there = cast("dict[str, Any]", found)
+    names = sorted(there.keys() | wanted.keys())
+    told = [f"{n} was {there.get(n)!r}, now {wanted.get(n)!r}" for n in names if there.get(n) != wanted.get(n)]
+    return "; ".join(told)
