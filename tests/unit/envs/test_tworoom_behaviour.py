@@ -7,7 +7,7 @@ import pytest
 
 from dualwm.envs import replay
 from dualwm.envs.tworoom import TwoRoom
-from dualwm.envs.tworoom_behaviour import Behaviour
+from dualwm.envs.tworoom_behaviour import _NOISE, _REPEATS, _START, Behaviour, _stream
 
 WORLD = TwoRoom()
 DOOR = np.array([112.0, 49.0])
@@ -84,12 +84,26 @@ def test_one_action_in_twenty_repeats_the_one_before(recorded):
     assert np.mean(np.concatenate(repeated)) == pytest.approx(0.05, abs=0.012)
 
 
-def test_without_noise_the_agent_walks_to_the_door_and_stops_at_its_target():
+def test_without_noise_the_agent_heads_for_the_door_until_it_is_near_then_for_its_target():
     calm = TwoRoom(behaviour=Behaviour(noise_std=0.0, repeat_probability=0.0))
-    for episode in calm.episodes(range(40), 200):
-        start, first = episode["pos_agent"][0].astype(float), episode["action"][0]
-        if np.hypot(*(start - DOOR)) > 10.5:
-            assert np.allclose(first, (DOOR - start) / np.hypot(*(DOOR - start)), atol=1e-6)
+    near_door_pointing = []
+    for episode in calm.episodes(range(60), 100):
+        states, actions = episode["pos_agent"][:-1].astype(float), episode["action"][:-1]
+        wrong_side = (states[:, 0] < 112) == (states[0, 0] < 112)
+        gap = np.hypot(*(DOOR - states).T)
+        assert np.allclose(np.hypot(*actions.T), 1, atol=1e-6)
+        at_door = np.abs(actions - (DOOR - states) / gap[:, None]).max(1) < 1e-4
+        assert at_door[wrong_side & (gap > 10.5)].all()
+        near_door_pointing.append(at_door[wrong_side & (gap <= 10.5)])
+    near_door_pointing = np.concatenate(near_door_pointing)
+    assert len(near_door_pointing) > 60
+    assert near_door_pointing.mean() < 0.05
+
+
+def test_start_noise_and_repeats_have_streams_of_their_own():
+    purposes = (_START, _NOISE, _REPEATS)
+    firsts = [[_stream(seed, purpose).random() for seed in range(300)] for purpose in purposes]
+    assert np.abs(np.corrcoef(firsts) - np.eye(3)).max() < 0.2
 
 
 def test_the_noise_is_added_to_the_unit_direction_and_clipped():
