@@ -36,10 +36,10 @@ test: dev
 check: format-check lint types imports spelling
 
 format-check: dev
-	@$(BIN)/ruff format --check --quiet . || { echo "format: run .venv/bin/ruff format"; exit 1; }
+	@$(BIN)/ruff format --check --quiet --output-format concise . || { echo "format: run .venv/bin/ruff format"; exit 1; }
 
 lint: dev
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff check --quiet --output-format concise .
 
 types: dev
 	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
