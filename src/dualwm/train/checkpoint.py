@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 from safetensors.torch import load_file, save_file  # pyright: ignore[reportUnknownVariableType]
 
 from dualwm.errors import SystemFolderError
+from dualwm.files import sync_folder
 from dualwm.shapes import Tensor
 
 FORMAT = 1
@@ -71,6 +71,8 @@ class Checkpoints:
         heavy, light = self._files(position.name)
         part = heavy.with_name(heavy.name + ".part")
         save_file({name: _own_memory(tensor) for name, tensor in tensors.items()}, part)
+        # safetensors makes files only their owner can read; the folder knows what the user's umask wants.
+        part.chmod(self.folder.stat().st_mode & 0o666)
         _point(position, "tensors-written")
         digest = _file_digest(part)
         _put(part, heavy)
@@ -148,24 +150,12 @@ class Checkpoints:
         return self.folder / f"{name}.safetensors", self.folder / f"{name}.json"
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a small file so that readers see all of it or the one before."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text)
-    _put(part, path)
-
-
 def _put(part: Path, path: Path) -> None:
     """Bring a finished temporary file to the disk and give it its name."""
     with part.open("rb+") as file:
         os.fsync(file.fileno())
     part.replace(path)
-    if sys.platform != "win32":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(path.parent)
 
 
 def _own_memory(tensor: Tensor) -> Tensor:

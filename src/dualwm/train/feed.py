@@ -7,7 +7,7 @@ dropped, and any step's samples can be told without walking there. A process rea
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from dualwm.train.stage import Batch, Source
 Indices = NDArray[np.int64]
 
 
+@runtime_checkable
 class Feed(Protocol):
     """Batches in the order asked for."""
 

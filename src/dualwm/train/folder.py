@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dualwm.errors import RecipeError, SystemFolderError
-from dualwm.train.checkpoint import write_text
+from dualwm.files import write_whole
 
 if sys.platform != "win32":
     import fcntl
@@ -32,7 +32,7 @@ def claim(out: Path, settings: Mapping[str, Any]) -> None:
                 f"{out} holds checkpoints ({', '.join(strangers)}) but no run.json, so nobody can tell whose they are. "
                 "Give another --out, or remove the folder to begin anew."
             )
-        write_text(path, json.dumps({"format": FORMAT, "settings": settings}, indent=1) + "\n")
+        write_whole(path, json.dumps({"format": FORMAT, "settings": settings}, indent=1) + "\n")
         return
     try:
         there = json.loads(path.read_text())["settings"]

@@ -92,6 +92,7 @@ class StageLoop(Generic[Model]):
         with only_trained(run.model, trained):
             if not self._steps(train, heldout):
                 return False
+            run.model.eval()
             stage.finish(run.model, self._finishing(train))
         touched = [name for name, digest in frozen_digests(run.model, trained).items() if frozen[name] != digest]
         if touched:

@@ -9,12 +9,13 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from dualwm.errors import missing_extra
 from dualwm.train.checkpoint import Position
 
 
+@runtime_checkable
 class _Board(Protocol):
     def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> None: ...
 

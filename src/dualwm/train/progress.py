@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -53,7 +53,7 @@ class Progress:
         again = f", continued after step {done:,}" if done else ""
         self.note(f"Stage {stage} ({number} of {stages}): {steps:,} steps{again}.")
         if self.console.is_terminal:
-            self._live = Live(console=self.console, auto_refresh=False, transient=True)
+            self._live = Live(console=self.console, auto_refresh=False)
             self._live.start()
 
     def train(self, pace: Pace) -> None:
@@ -85,26 +85,26 @@ class Progress:
             self._print(f"Warning: {text}", style="bold yellow")
 
     def close(self) -> None:
-        """End the live panel, leaving its last state behind."""
+        """End the live panel, leaving its last state on the screen."""
         if self._live is not None:
             self._live.stop()
             self._live = None
-            self.console.print(self._panel())
 
     def _print(self, text: str, style: str | None = None) -> None:
         self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
     def _panel(self) -> Panel:
-        parts: list[ProgressBar | Text | Table] = []
+        table = Table.grid(padding=(0, 2), expand=True)
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column(ratio=1)
         if self._pace is not None:
-            parts.append(ProgressBar(total=self._steps, completed=self._pace.step))
-            parts.append(Text(train_line(self._stage, self._steps, self._pace)))
+            table.add_row("progress", ProgressBar(total=self._steps, completed=self._pace.step))
+            for name, text in train_rows(self._steps, self._pace):
+                table.add_row(name, Text(text))
         if self._vitals is not None:
-            table = Table.grid(padding=(0, 2))
             for name, text in look_rows(self._vitals):
-                table.add_row(Text(name, style="bold"), Text(text))
-            parts.append(table)
-        return Panel(Group(*parts), title=f"training: {self._stage}", title_align="left")
+                table.add_row(name, Text(text))
+        return Panel(table, title=f"training: {self._stage}", title_align="left")
 
 
 class Silent(Progress):
@@ -116,11 +116,18 @@ class Silent(Progress):
 
 def train_line(stage: str, steps: int, pace: Pace) -> str:
     """One line for one log step."""
+    (_, loss), (_, work), (_, left) = train_rows(steps, pace)
+    return f"{stage} {left}  loss {loss}  {work}"
+
+
+def train_rows(steps: int, pace: Pace) -> list[tuple[str, str]]:
+    """(What, numbers) of one log step: loss, speed, what is left."""
     terms = ", ".join(f"{name} {value:.3g}" for name, value in pace.terms.items())
-    return (
-        f"{stage} {pace.step:,}/{steps:,}  loss {pace.loss:.4g} ({terms})  {pace.windows_per_s:,.0f} windows/s  "
-        f"waiting for data {pace.waiting_share:.0%}  ETA {duration(pace.eta_s)}"
-    )
+    return [
+        ("loss", f"{pace.loss:.4g} ({terms})"),
+        ("speed", f"{pace.windows_per_s:,.0f} windows/s, waiting for data {pace.waiting_share:.0%}"),
+        ("step", f"{pace.step:,}/{steps:,}, ETA {duration(pace.eta_s)}"),
+    ]
 
 
 def look_lines(stage: str, step: int, vitals: Vitals) -> list[str]:

@@ -15,7 +15,7 @@ Three rules make a run repeatable, resumable and independent of the number of pr
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
@@ -120,6 +120,7 @@ class Watch:
     """Any other named scalar or vector worth a look, averaged over the batch."""
 
 
+@runtime_checkable
 class Source(Protocol):
     """Samples by number: windows of a data set, or a cache of latents."""
 
@@ -147,6 +148,7 @@ class Rehearsal:
     """Bytes `prepare` will leave on disk."""
 
 
+@runtime_checkable
 class Stage(Protocol[M]):
     """One training stage of a method. `M` is the method's model, an `nn.Module`."""
 
@@ -192,6 +194,7 @@ class Stage(Protocol[M]):
     def finish(self, model: M, batches: Iterator[tuple[Batch, StepKey]]) -> None:
         """Last touches after the last step, such as re-estimating BatchNorm statistics of the trained modules.
 
+        The model comes in evaluation mode and gradients are not wanted.
         `batches` never ends: take as many as needed. They are training batches (this process's slices) in an order of
         their own, on the model's device. Must be deterministic: a run killed here repeats it.
         """
