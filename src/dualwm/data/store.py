@@ -5,7 +5,7 @@ Files are mapped, never loaded: memory is proportional to the number of episodes
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ Draw = Callable[[NDArray[Any], int], NDArray[np.uint8]]
 
 _OPEN_MAPS = 256
 _FORGET_BYTES = 1 << 30
+_CHUNK_BYTES = 16 << 20
 
 
 class Store:
@@ -153,6 +154,13 @@ class Store:
         """Global rows of one episode."""
         first = int(self.first_rows[episode])
         return np.arange(first, first + int(self.rows[episode]), dtype=np.int64)
+
+    def chunks(self, name: str, episodes: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+        """A stored column of many episodes, some at a time: (their ids, their rows one after the other)."""
+        ends = np.cumsum(self.rows[episodes] * row_bytes(self.column(name)))
+        for group in np.split(episodes, np.flatnonzero(np.diff(ends // _CHUNK_BYTES)) + 1):
+            if len(group):
+                yield group, self.read_rows(name, np.concatenate([self.row_numbers(int(one)) for one in group]))
 
     def episode(self, episode: int) -> Episode:
         """One whole episode with all its stored columns."""

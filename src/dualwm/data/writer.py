@@ -75,16 +75,27 @@ class Writer:
             assert episode.id == number, f"episode {episode.id} where {number} is the next id"
             _check_episode(episode, self.meta.columns, str(self.path))
         self._dirty = True
+        try:
+            self._commit(episodes)
+        except OSError as problem:
+            raise DataError(
+                f"{self.path}: episodes {len(self.entries)} to {len(self.entries) + len(episodes) - 1} could not be "
+                f"written ({problem}). The {len(self.entries)} episodes before them are whole; make room, or restore "
+                "the disk, and type the same command again."
+            ) from problem
+        self._dirty = False
+
+    def _commit(self, episodes: Sequence[Episode]) -> None:
+        """Data first, then the lines that make it exist, each only after the disk has the one before."""
         entries: list[EpisodeEntry] = []
         for episode in episodes:
-            entries.append(self._write(episode, (self.entries + entries)[-1:]))
+            entries.append(self._write(episode, (self.entries[-1:] + entries)[-1:]))
         self._files.sync()
         index = b"".join(entry.to_line() for entry in entries)
         disk.write_at(self._index, self._index_size, index)
         disk.sync(self._index)
         self._index_size += len(index)
         self.entries += entries
-        self._dirty = False
 
     def _write(self, episode: Episode, before: list[EpisodeEntry]) -> EpisodeEntry:
         """Write an episode's rows behind those of the episode before it; nobody knows of them yet."""
