@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,8 @@ def python(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("name", [name for name in dualwm.__all__ if name != "__version__"])
 def test_every_public_name_exists_and_is_documented_by_hand(name: str):
-    doc = getattr(dualwm, name).__doc__
+    assert getattr(dualwm, name) is not None
+    doc = getattr(import_module(dualwm._HOMES[name]), name).__doc__
     assert doc
     assert len(doc) > 20
     assert not doc.startswith(f"{name}("), "that is the docstring a dataclass makes up"
@@ -60,6 +62,17 @@ def test_an_unknown_public_name_is_an_attribute_error():
 
 def test_dir_lists_the_public_names():
     assert set(dualwm.__all__) <= set(dir(dualwm))
+
+
+def test_evaluate_is_a_room_and_a_function_whatever_is_imported_first():
+    said = "import types; zoo = types.ModuleType('zoo'); zoo.evaluate = lambda *a, **k: (a, k); "
+    said += "import sys; sys.modules['zoo'] = zoo; import dualwm; dualwm._HOMES['evaluate'] = 'zoo'; "
+    told = "print(dualwm.evaluate(1, b=2)); "
+    told += "import dualwm.evaluate.tasks as t; print(t.__name__, t is dualwm.evaluate.tasks)"
+    expected = ["((1,), {'b': 2})", "dualwm.evaluate.tasks True"]
+    for first in ("", "import dualwm.evaluate.tasks; ", "from dualwm.evaluate import tasks; "):
+        done = python("-c", said + first + told)
+        assert done.stdout.splitlines() == expected, done.stderr
 
 
 # The import contract and the version

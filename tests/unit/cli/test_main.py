@@ -81,7 +81,7 @@ def test_a_group_lists_its_own_verbs(verbs, capsys, words):
 
 @pytest.mark.parametrize(
     ("words", "near"),
-    [(["cuont"], "count"), (["number", "mroe"], "number more"), (["coun", "--help"], "count"), (["--cuont"], "count")],
+    [(["cuont"], "count"), (["number", "mores"], "number more"), (["coun", "--help"], "count"), (["--cuont"], "count")],
 )
 def test_an_unknown_verb_suggests_the_near_one(verbs, capsys, words, near):
     assert main(words, verbs) == 2
@@ -95,7 +95,7 @@ def test_a_verb_whose_module_is_missing_is_unknown(verbs, capsys):
 
 def test_an_unknown_option_suggests_the_near_one(verbs, capsys):
     with pytest.raises(SystemExit) as left:
-        main(["count", "--steps-evn", "3"], verbs)
+        main(["count", "--step-env", "3"], verbs)
     assert left.value.code == 2
     assert "--steps-env" in capsys.readouterr().err
 
