@@ -107,6 +107,11 @@ class Task:
     """World-specific facts for reports, such as `path_px` (shortest path) and `cross_room` (0 or 1)."""
 
 
+def _task_from_plain(data: Mapping[str, Any]) -> Task:
+    plain: dict[str, Any] = {**data, "start": tuple(data["start"]), "goal": tuple(data["goal"])}
+    return Task(**plain)
+
+
 @dataclass(frozen=True, kw_only=True)
 class TaskSet:
     """A frozen set of matched tasks. Two outcomes with different digests never share a table."""
@@ -130,10 +135,8 @@ class TaskSet:
     @staticmethod
     def from_plain(data: Mapping[str, Any]) -> "TaskSet":
         """The inverse of `to_plain`."""
-        tasks = tuple(
-            Task(**{**task, "start": tuple(task["start"]), "goal": tuple(task["goal"])}) for task in data["tasks"]
-        )
-        return TaskSet(**{**data, "tasks": tasks})
+        plain: dict[str, Any] = {**data, "tasks": tuple(_task_from_plain(row) for row in data["tasks"])}
+        return TaskSet(**plain)
 
     @property
     def digest(self) -> str:

@@ -14,7 +14,7 @@ from dualwm.evaluate.floors import random
 from dualwm.evaluate.ledger import append_ledger, checkout, commit_of
 from dualwm.evaluate.needs import Controller, World
 from dualwm.evaluate.outcomes import OutcomeLog, RunFolder, TimingLog
-from dualwm.evaluate.summary import summarise
+from dualwm.evaluate.summary import Summary, summarise
 from dualwm.records import Outcome, TaskSet
 
 
@@ -46,7 +46,7 @@ def evaluate_cell(
     single_tasks: int = 3,
     ledger: Path | None = None,
     on_progress: Callable[[TaskSet, Progress], None] | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """Success of one system on TaskSets that differ in their seed, as `summarise` gives it.
 
     Tasks whose outcomes the folder already holds are not run again. A TaskSet of the test collection adds its line to

@@ -108,7 +108,7 @@ class PairPool:
     def load(path: Path) -> "PairPool":
         """Read a pool; nothing in the file is executed."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             meta = json.loads(str(arrays.pop("meta")))
             if meta["format"] > _FORMAT:
