@@ -86,7 +86,7 @@ def hunt(mutants: Sequence[Mutant], root: Path, workers: int) -> int:
 
 def told(verdict: Verdict) -> Verdict:
     line = f"{verdict.word:<9}{verdict.seconds:5.1f} s  {verdict.mutant.file.removeprefix('src/dualwm/'):<34}"
-    print(f"{line} {verdict.mutant.new.strip()[:70]}", flush=True)
+    print(f"{line} {' '.join(verdict.mutant.new.split())[:70]}", flush=True)
     return verdict
 
 

@@ -139,5 +139,5 @@ def _run(verb: Verb, words: Sequence[str]) -> int:
 def _parse(verb: Verb, args_class: type, words: Sequence[str]) -> Any:
     import tyro
 
-    config = (tyro.conf.FlagCreatePairsOff,)
+    config = (tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName)
     return tyro.cli(cast(type[Any], args_class), prog=f"dualwm {verb.name}", args=words, config=config)

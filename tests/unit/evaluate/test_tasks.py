@@ -80,6 +80,19 @@ def test_pairs_solved_at_the_start_are_left_out_by_the_rule_that_is_asked_for(te
         sample(pool, rule="near")
 
 
+def test_no_solved_pair_is_drawn_however_many_there_are(test_pool: PairPool):
+    pairs = test_pool.pairs[25]
+    solved = {"near": np.arange(len(pairs)) % 3 > 0, "nearer": np.zeros(len(pairs), bool)}
+    pool = replace(test_pool, pairs={25: replace(pairs, solved=solved)})
+    assert not any(task.initially_solved for seed in range(5) for task in sample(pool, seed).tasks)
+
+
+def test_heldout_tasks_come_in_random_order_of_episodes(test_pool: PairPool):
+    for seed in range(5):
+        episodes = [task.episode for task in sample(test_pool, seed).tasks]
+        assert episodes != sorted(episodes)
+
+
 def test_fewer_tasks_are_the_first_of_more(test_pool: PairPool):
     many, few = sample(test_pool, 1, 30), sample(test_pool, 1, 8)
     assert few.tasks == many.tasks[:8]
