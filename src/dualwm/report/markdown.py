@@ -1,6 +1,6 @@
 """Tables as Markdown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dualwm.report.tables import Cell, Row, Table
 from dualwm.stats import Rate
@@ -76,7 +76,7 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
-def _list(values: Sequence[object] | map[int]) -> str:
+def _list(values: Iterable[object]) -> str:
     return ", ".join(map(str, values)) or "–"
 
 

@@ -1,0 +1,77 @@
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy import stats as scipy_stats
+
+from dualwm.stats import Rate, mcnemar, newcombe_paired, paired, wilson
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 200), (200, 200), (187, 200), (1, 7), (300, 600)])
+def test_wilson_is_scipys(successes: int, n: int, level: float):
+    theirs = scipy_stats.binomtest(successes, n).proportion_ci(level, method="wilson")
+    assert wilson(successes, n, level) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+def test_mcnemar_is_scipys_binomial_test_on_the_tasks_that_differ():
+    for first, second in product(range(12), repeat=2):
+        n = first + second
+        theirs = scipy_stats.binomtest(first, n, 0.5).pvalue if n else 1.0
+        assert mcnemar(first, second) == pytest.approx(theirs, abs=1e-9)
+    assert mcnemar(140, 60) == pytest.approx(scipy_stats.binomtest(60, 200).pvalue, rel=1e-9)
+
+
+def test_an_empty_set_has_no_rate():
+    assert (Rate.of([]).fraction, Rate.of([]).ci95) == (None, None)
+    assert Rate.of([True, False, True]) == Rate(2, 3)
+    assert Rate(2, 3).ci95 == wilson(2, 3)
+
+
+def test_paired_counts_the_tasks_on_which_two_systems_differ():
+    first = [True] * 30 + [True] * 15 + [False] * 3 + [False] * 12
+    second = [True] * 30 + [False] * 15 + [True] * 3 + [False] * 12
+    found = paired(first, second)
+    assert (found.n, found.only_first, found.only_second) == (60, 15, 3)
+    assert found.difference == 0.2
+    assert found.p_value == mcnemar(15, 3)
+    assert found.ci95 == newcombe_paired(30, 15, 3, 12)
+    assert found.separated
+    assert not paired([True, False], [False, True]).separated
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(*[st.integers(0, 40)] * 4)
+def test_the_paired_interval_contains_the_difference_and_swaps_sign_with_the_systems(a: int, b: int, c: int, d: int):
+    if a + b + c + d == 0:
+        return
+    low, high = newcombe_paired(a, b, c, d)
+    difference = (b - c) / (a + b + c + d)
+    assert -1 - 1e-12 <= low <= difference + 1e-12
+    assert difference - 1e-12 <= high <= 1 + 1e-12
+    assert newcombe_paired(a, c, b, d) == pytest.approx((-high, -low))
+    assert newcombe_paired(d, b, c, a) == pytest.approx((low, high))  # counting failures swaps the systems twice
+
+
+def test_without_correlation_the_paired_interval_is_that_of_independent_rates():
+    # 4 * 9 = 6 * 6: the systems succeed independently of each other.
+    low, high = newcombe_paired(4, 6, 6, 9)
+    p_low, p_high = wilson(10, 25)
+    assert high == pytest.approx(np.hypot(p_high - 0.4, 0.4 - p_low))
+    assert low == pytest.approx(-high)
+
+
+@pytest.mark.parametrize("chances", [(0.5, 0.2, 0.1, 0.2), (0.8, 0.1, 0.05, 0.05), (0.3, 0.3, 0.1, 0.3)])
+def test_the_paired_interval_covers_the_truth_about_as_often_as_it_says(chances: tuple[float, ...]):
+    n, truth, covered = 15, chances[1] - chances[2], 0.0
+    for a, b, c in product(range(n + 1), repeat=3):
+        if a + b + c > n:
+            continue
+        d = n - a - b - c
+        ways = comb(n, a) * comb(n - a, b) * comb(n - a - b, c)
+        low, high = newcombe_paired(a, b, c, d)
+        if low <= truth <= high:
+            covered += ways * float(np.prod(np.array(chances) ** (a, b, c, d)))
+    assert 0.935 < covered < 0.99
