@@ -4,7 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dualwm.shapes import Tensor
 
 
+@runtime_checkable
 class Readable(Protocol):
     """What is read from: `Windows`, or anything with the same `read`."""
 
