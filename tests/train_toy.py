@@ -8,9 +8,11 @@ real processes without paying for a fresh interpreter each time.
 import importlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -24,11 +26,15 @@ from torch import nn
 
 from dualwm.files import write_whole
 from dualwm.loss.gaussian import Gaussian
-from dualwm.nets.batchnorm import BatchNorm, reestimating
+from dualwm.nets.batchnorm import BatchNorm, reestimating, share_statistics
 from dualwm.nets.dropout import Dropout
 from dualwm.reduce import ALONE, Reduce
+from dualwm.train.distributed import Processes, start
+from dualwm.train.feed import Order
 from dualwm.train.fit import Summary, fit
+from dualwm.train.loop import step_key
 from dualwm.train.noise import normals
+from dualwm.train.optimise import Optimiser, loss_and_terms, only_trained
 from dualwm.train.progress import Silent
 from dualwm.train.stage import Rehearsal, StageSettings, StepKey, Watch
 
@@ -46,12 +52,14 @@ SETTINGS = StageSettings(
 
 
 class Toy(nn.Module):
+    """No bias before BatchNorm: its gradient is rounding noise, which AdamW would blow up to full steps."""
+
     def __init__(self) -> None:
         super().__init__()
         with torch.random.fork_rng([]):
             torch.manual_seed(5)
-            self.body = nn.Sequential(nn.Linear(3, 16), BatchNorm(16), nn.GELU(), Dropout(0.1), nn.Linear(16, 6))
-            self.head = nn.Sequential(nn.Linear(6, 16), BatchNorm(16), nn.GELU(), nn.Linear(16, 2))
+            self.body = nn.Sequential(nn.Linear(3, 16, bias=False), BatchNorm(16), nn.GELU(), Dropout(0.1), nn.Linear(16, 6))
+            self.head = nn.Sequential(nn.Linear(6, 16, bias=False), BatchNorm(16), nn.GELU(), nn.Linear(16, 2))
 
 
 @dataclass(frozen=True)
@@ -177,8 +185,29 @@ def metrics(out: Path, *kinds: str) -> list[dict[str, Any]]:
     return [line for line in lines if not kinds or line["kind"] in kinds]
 
 
+def gradients(out: Path, processes: Processes) -> None:
+    """Loss, gradients and BatchNorm statistics of one step over the global batch, written by every process."""
+    model, stage = Toy(), Low(reduce=processes)
+    share_statistics(model, processes)
+    part = processes.slice(stage.settings.batch_size)
+    batch = stage.samples.read(Order(50, 16, "order").batch(0)[part])
+    with only_trained(model, [model.body]):
+        optimiser = Optimiser(model, [model.body], stage.settings)
+        loss, terms = loss_and_terms(stage, model, batch, step_key(0, "low", "train", 3, part))
+        result = optimiser.update(loss, terms, 0, processes)
+        found = {f"gradient/{name}": p.grad for name, p in optimiser.parameters.items()}
+    found |= {f"buffer/{name}": buffer for name, buffer in model.named_buffers()}
+    found |= {"loss": result.loss, **{f"term/{name}": term for name, term in result.terms.items()}}
+    write_whole(out / f"{processes.rank}.safetensors", save({k: v.detach().numpy() for k, v in found.items()}))
+
+
+def train_together(out: Path, processes: Processes) -> bool:
+    stages = [Low(reduce=processes), High()]
+    return train(out, stages=stages, processes=processes)[1].finished
+
+
 class Server:
-    """The parent's side: each request is one forked training run."""
+    """The parent's side: each request is one forked training run, or several that share a batch."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -195,10 +224,20 @@ class Server:
 
     def train(self, out: Path, kill_after_s: float | None = None, kill_at: str = "", signal: int = 9) -> int:
         """Train in a child; its exit status, negative for the signal that killed it."""
-        request = {"out": str(out), "kill_after_s": kill_after_s, "kill_at": kill_at, "signal": signal}
+        (status,) = self._ask({"out": str(out), "kill_after_s": kill_after_s, "kill_at": kill_at, "signal": signal})
+        return status
+
+    def together(self, call: str, out: Path, world: int) -> list[int]:
+        """Call a function of this file in `world` children that share a batch; their exit statuses."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        return self._ask({"call": call, "out": str(out), "world": world, "port": port})
+
+    def _ask(self, request: dict[str, Any]) -> list[int]:
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+        return json.loads(self._process.stdout.readline())
 
 
 def serve() -> None:
@@ -206,21 +245,38 @@ def serve() -> None:
     torch.set_num_threads(1)
     for line in sys.stdin:
         request = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            os.environ["DUALWM_KILL_AT"] = request["kill_at"]
-            sys.stdin.close()
-            status = 1
-            try:
-                _, summary = train(Path(request["out"]))
-                status = 0 if summary.finished else 3
-            finally:
-                os._exit(status)
-        if request["kill_after_s"] is not None:
+        children = [_fork(request, rank) for rank in range(request.get("world", 1))]
+        if request.get("kill_after_s") is not None:
             time.sleep(request["kill_after_s"])
-            os.kill(child, request["signal"])
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+            os.kill(children[0], request["signal"])
+        print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], flush=True)
+
+
+def _fork(request: dict[str, Any], rank: int) -> int:
+    child = os.fork()
+    if child:
+        return child
+    sys.stdin.close()
+    status = 1
+    try:
+        status = _child(request, rank)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _child(request: dict[str, Any], rank: int) -> int:
+    out = Path(request["out"])
+    if "call" not in request:
+        os.environ["DUALWM_KILL_AT"] = request["kill_at"]
+        return 0 if train(out)[1].finished else 3
+    # What torchrun tells each process it launches.
+    os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(request["world"])}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(request["port"]), "GLOO_SOCKET_IFNAME": "lo"}
+    with start("cpu") as processes:
+        globals()[request["call"]](out, processes)
+    return 0
 
 
 if __name__ == "__main__":

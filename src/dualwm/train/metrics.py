@@ -31,11 +31,10 @@ class Metrics:
         """`stages` gives the steps of each stage by name, in order."""
         self.path = out / "metrics.jsonl"
         self._names, self._offsets = list(stages), _offsets(stages)
+        start = self._offsets[self._names[position.stage]] + position.step
+        self._board = _open_board(out / "tensorboard", start) if tensorboard else None
         self._cut(position)
         self._file = self.path.open("a")
-        first = min(position.stage, len(self._names) - 1)
-        start = self._offsets[self._names[first]] + position.step
-        self._board = _open_board(out / "tensorboard", start) if tensorboard else None
 
     def write(self, kind: str, stage: str, step: int, facts: Mapping[str, Any]) -> None:
         """Add one line; it is in the system's hands when this returns."""
