@@ -24,16 +24,18 @@ class Rate:
 
     @property
     def fraction(self) -> float | None:
+        """Successes per task."""
         return self.successes / self.n if self.n else None
 
     @property
     def ci95(self) -> tuple[float, float] | None:
+        """Wilson's interval."""
         return wilson(self.successes, self.n) if self.n else None
 
 
 def wilson(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval of a binomial rate: sensible at 0 and n, where the textbook interval has width zero."""
-    assert 0 <= successes <= n and n > 0, (successes, n)
+    assert 0 <= successes <= n > 0, (successes, n)
     z = _quantile(level)
     p = successes / n
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
@@ -56,12 +58,13 @@ class Paired:
 
     @property
     def separated(self) -> bool:
+        """Whether the interval leaves out 0."""
         return self.ci95[0] > 0 or self.ci95[1] < 0
 
 
 def paired(first: Sequence[bool], second: Sequence[bool]) -> Paired:
     """Compare two systems by their successes on the same tasks in the same order."""
-    assert len(first) == len(second) and len(first) > 0, (len(first), len(second))
+    assert len(first) == len(second) > 0, (len(first), len(second))
     both = sum(a and b for a, b in zip(first, second, strict=True))
     only_first = sum(first) - both
     only_second = sum(second) - both

@@ -7,7 +7,7 @@ first episode that is not there yet; a larger number of episodes extends the fol
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ _TOGETHER = 64
 _COMMIT_BYTES = 64 << 20
 
 
+@runtime_checkable
 class Recordable(Protocol):
     """What collecting needs to know of a world."""
 

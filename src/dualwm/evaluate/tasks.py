@@ -105,15 +105,20 @@ def path_quantiles(paths: Sequence[float]) -> dict[str, float]:
     return {f"q{q:02d}": float(np.quantile(np.array(paths), q / 100)) for q in (5, 25, 50, 75, 95)}
 
 
-def check_difficulty(taskset: TaskSet) -> Difficulty:
-    """The difficulty of a TaskSet; long test tasks that are too easy are refused, so a headline cannot rest on them."""
-    found = difficulty(taskset.tasks)
-    long_test = taskset.collection == "test" and taskset.goal_offset_env_steps == LONG_OFFSET_ENV_STEPS
-    if long_test and found.hard is not None and found.hard < HARD_SHARE:
+def check_difficulty(tasksets: Sequence[TaskSet]) -> Difficulty:
+    """The difficulty of the TaskSets of a headline, together; a headline cannot rest on long tasks that are too easy.
+
+    The law is about long `heldout` tasks of the test collection. What protocol `paper` draws is what the release's
+    rule gives, hard or not; its difficulty is printed beside the result.
+    """
+    found = difficulty([task for taskset in tasksets for task in taskset.tasks])
+    bound = [t.goal_offset_env_steps == LONG_OFFSET_ENV_STEPS and t.protocol == "heldout" for t in tasksets]
+    test = all(t.collection == "test" for t in tasksets)
+    if test and all(bound) and found.hard is not None and found.hard < HARD_SHARE:
         raise ProtocolError(
             f"At offset {LONG_OFFSET_ENV_STEPS} at least {HARD_SHARE:.0%} of test tasks must lead into the other room "
-            f"over a path of 100 px or more; of these {found.tasks} tasks (seed {taskset.seed}, protocol "
-            f"{taskset.protocol}) only {found.hard:.1%} do. Cut the test pool from longer crossings."
+            f"over a path of 100 px or more; of these {found.tasks} tasks (seeds {[t.seed for t in tasksets]}) only "
+            f"{found.hard:.1%} do. Cut the test pool from longer crossings."
         )
     return found
 

@@ -150,14 +150,18 @@ def test_difficulty_counts_solved_starts_long_crossings_and_paths():
     assert difficulty([replace(task, facts={}) for task in line_tasks([3]).tasks]).hard is None
 
 
-def test_long_test_tasks_must_be_hard():
-    hard = line_tasks([-20] * 7 + [5] * 3, offset=100)
-    assert check_difficulty(hard).hard == 0.7
-    easy = line_tasks([-20] * 6 + [5] * 4, offset=100)
+def test_long_test_tasks_must_be_hard_taken_together():
+    def tasks(hard: int, easy: int, **kind: int) -> TaskSet:
+        return line_tasks([-20] * hard + [5] * easy, **({"offset": 100} | kind))
+
+    assert check_difficulty([tasks(7, 3)]).hard == 0.7
+    assert check_difficulty([tasks(6, 4), tasks(8, 2, seed=1)]).hard == 0.7
     with pytest.raises(ProtocolError, match=r"only 60\.0% do"):
-        check_difficulty(easy)
-    assert check_difficulty(line_tasks([-20] * 6 + [5] * 4, offset=75)).hard == 0.6
-    assert check_difficulty(line_tasks([-20] * 6 + [5] * 4, offset=100, seed=1000)).hard == 0.6
+        check_difficulty([tasks(6, 4)])
+    with pytest.raises(ProtocolError, match=r"seeds \[0, 1\]\) only 65\.0% do"):
+        check_difficulty([tasks(6, 4), tasks(7, 3, seed=1)])
+    for free in (tasks(6, 4, offset=75), tasks(6, 4, seed=1000), replace(tasks(6, 4), protocol="paper")):
+        assert check_difficulty([free]).hard == 0.6
 
 
 def test_a_taskset_file_gives_back_its_tasks_or_refuses(test_pool: PairPool, tmp_path: Path):
