@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from typing import Protocol
 
 import beartype.roar
 import jaxtyping
 import pytest
 import torch
+from shape_checker import check
 
 from dualwm.loss.gaussian import random_directions
 from dualwm.loss.maps import kl_per_dimension
@@ -31,3 +33,20 @@ def test_nothing_is_checked_outside_pytest():
 def test_a_method_may_return_self():
     state = State(latent=torch.ones(2, 3))
     assert state[0].batch_shape == ()
+
+
+def test_a_protocol_is_checked_by_its_members():
+    class Loud(Protocol):
+        def shout(self) -> str: ...
+
+    class Crow:
+        def shout(self) -> str:
+            return "caw"
+
+    @check
+    def hear(animals: list[Loud] | None, one: Loud) -> str:
+        return one.shout()
+
+    assert hear([Crow()], Crow()) == "caw"
+    with pytest.raises(beartype.roar.BeartypeCallHintViolation):
+        hear(None, "a fish")
