@@ -15,7 +15,6 @@ import platform
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
@@ -23,6 +22,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+import dualwm
 from dualwm.data.codecs import CODECS, codec_of
 from dualwm.errors import DataError, did_you_mean
 from dualwm.records import ColumnKind, ColumnRole, ColumnSpec
@@ -56,8 +56,9 @@ class StoreMeta:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must agree for episodes to be appended: everything but who made it."""
-        return {key: value for key, value in self.to_plain().items() if key != "created"}
+        """What must agree for episodes to be appended: everything but who made it, in whatever order."""
+        plain = {key: value for key, value in self.to_plain().items() if key != "created"}
+        return {**plain, "columns": {spec["name"]: spec for spec in plain["columns"]}}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,11 +146,7 @@ def checksum(rows: NDArray[Any]) -> str:
 
 def created_by(command: str) -> dict[str, Any]:
     """The `created` record of a new folder."""
-    try:
-        own = version("dualwm")
-    except PackageNotFoundError:
-        own = "unknown"
-    versions = {"dualwm": own, "numpy": np.__version__, "python": platform.python_version()}
+    versions = {"dualwm": dualwm.__version__, "numpy": np.__version__, "python": platform.python_version()}
     return {"command": command, "versions": versions}
 
 

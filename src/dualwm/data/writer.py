@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from io import FileIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,14 +238,26 @@ def _adopt_or_write_meta(path: Path, meta: StoreMeta) -> StoreMeta:
         disk.replace(path / META_NAME, text.encode())
         return meta
     there = read_meta(path)
-    for key, asked in meta.identity.items():
-        found = there.identity[key]
-        if asked != found:
+    found, asked = _leaves(there.identity), _leaves(meta.identity)
+    for key in sorted({*found, *asked}):
+        if found.get(key) != asked.get(key):
             raise DataError(
-                f"{path} already holds a data set with {key} = {json.dumps(found)}, and episodes with {key} = "
-                f"{json.dumps(asked)} cannot be added to it. Use another folder, or the settings it was made with."
+                f"{path} already holds a data set with {key} = {json.dumps(found.get(key))}, and episodes with {key} = "
+                f"{json.dumps(asked.get(key))} cannot be added to it. Use another folder, or the settings it was made "
+                "with."
             )
     return there
+
+
+def _leaves(plain: Any, key: str = "") -> dict[str, Any]:
+    """Plain data as one flat mapping: `law.max_env_steps` -> 100."""
+    if isinstance(plain, dict):
+        parts = list(cast(dict[str, Any], plain).items())
+    elif isinstance(plain, list):
+        parts = [(str(i), part) for i, part in enumerate(cast(list[Any], plain))]
+    else:
+        return {key: plain}
+    return {path: leaf for name, part in parts for path, leaf in _leaves(part, f"{key}.{name}".lstrip(".")).items()}
 
 
 def _remove_shards_from(path: Path, shard: int) -> None:
