@@ -137,4 +137,118 @@ MUTANTS: tuple[Mutant, ...] = (
         "batch.distance = distance",
         "tests/unit/evaluate/test_closed_loop.py::test_the_smallest_distance_is_remembered",
     ),
+    # Outcomes and intervals
+    Mutant(
+        "src/dualwm/evaluate/outcomes.py",
+        "return sorted(self._known.values(), key=_place)",
+        "return list(self._known.values())",
+        "tests/unit/evaluate/test_outcomes.py::test_several_writers_share_the_tasks_to_the_same_bytes",
+    ),
+    Mutant(
+        "src/dualwm/evaluate/outcomes.py",
+        "if whole < len(data):",
+        "if whole > len(data):",
+        "tests/unit/evaluate/test_outcomes.py::test_a_torn_last_line_is_run_again",
+    ),
+    Mutant(
+        "src/dualwm/stats.py",
+        "centre = (p + z * z / (2 * n))",
+        "centre = (p + z * z / n)",
+        "tests/unit/test_stats.py::test_wilson_is_scipys",
+    ),
+    Mutant(
+        "src/dualwm/stats.py",
+        "return min(1.0, 2 * tail / 2**n)",
+        "return min(1.0, tail / 2**n)",
+        "tests/unit/test_stats.py::test_mcnemar_is_scipys_binomial_test_on_the_tasks_that_differ",
+    ),
+    # The store
+    Mutant(
+        "src/dualwm/data/writer.py",
+        "        self._files.sync()\n",
+        "        pass\n",
+        "tests/unit/data/test_store_crash.py::test_a_power_cut_at_any_step_loses_no_episode_whose_append_returned",
+    ),
+    Mutant(
+        "src/dualwm/data/writer.py",
+        "last.first_row + last.rows, dict(last.ends)",
+        "last.first_row + last.rows, last.ends",
+        "tests/unit/data/test_store.py::test_episodes_written_together_or_one_by_one_give_the_same_bytes",
+    ),
+    Mutant(
+        "src/dualwm/data/writer.py",
+        "disk.truncate(self._index, self._index_size)",
+        "pass",
+        "tests/unit/data/test_store.py::test_a_torn_end_of_the_index_is_ignored_and_repaired_by_the_next_append",
+    ),
+    Mutant(
+        "src/dualwm/data/store.py",
+        'np.searchsorted(self._shard_first, rows, side="right") - 1',
+        'np.searchsorted(self._shard_first, rows, side="left") - 1',
+        "tests/unit/data/test_store.py::test_rows_are_read_in_any_order_across_shards",
+    ),
+    Mutant(
+        "src/dualwm/data/schema.py",
+        'if key != "created"}',
+        'if key != "law"}',
+        "tests/unit/data/test_store.py::test_digest_tells_contents_and_not_places_or_commands",
+    ),
+    # Training: order, noise, several processes, what stays frozen, checkpoints
+    Mutant(
+        "src/dualwm/train/feed.py",
+        "permutation(self.samples, *self._words, epoch)",
+        "permutation(self.samples, *self._words)",
+        "tests/unit/train/test_train_feed.py::test_every_sample_comes_once_per_epoch_and_none_is_dropped",
+    ),
+    Mutant(
+        "src/dualwm/train/noise.py",
+        "_mix(_mix(ids.astype(np.uint64) * _GOLDEN",
+        "_mix(_mix(np.arange(len(ids)).astype(np.uint64) * _GOLDEN",
+        "tests/unit/train/test_train_noise.py::test_a_samples_noise_does_not_depend_on_its_batch_mates",
+    ),
+    Mutant(
+        "src/dualwm/train/distributed.py",
+        "flat /= self.world",
+        "flat /= 1",
+        "tests/integration/test_two_processes.py::test_two_processes_give_the_loss_gradients_and_statistics_of_one",
+    ),
+    Mutant(
+        "src/dualwm/train/distributed.py",
+        "        return _all_reduced(gradients[0])\n",
+        "        return gradients[0]\n",
+        "tests/integration/test_two_processes.py::test_two_processes_give_the_loss_gradients_and_statistics_of_one",
+    ),
+    Mutant(
+        "src/dualwm/train/optimise.py",
+        "(*model.named_parameters(), *model.named_buffers())",
+        "(*model.named_parameters(),)",
+        "tests/unit/train/test_train_optimise.py::test_frozen_digests_see_a_buffer_move_and_ignore_what_is_trained",
+    ),
+    Mutant(
+        "src/dualwm/train/optimise.py",
+        "            p.requires_grad_(id(p) in inside)",
+        "            p.requires_grad_(True)",
+        "tests/unit/train/test_train_optimise.py::test_only_trained_modules_receive_gradients_and_training_mode",
+    ),
+    Mutant(
+        "src/dualwm/train/checkpoint.py",
+        'if not heavy.exists() or _file_digest(heavy) != body["tensors_sha256"]:',
+        "if not heavy.exists():",
+        "tests/unit/train/test_train_checkpoint.py"
+        "::test_a_damaged_newest_checkpoint_gives_way_to_the_one_before_with_a_warning",
+    ),
+    Mutant(
+        "src/dualwm/train/loop.py",
+        "range(self._done, settings.steps)",
+        "range(settings.steps - self._done)",
+        "tests/integration/test_kill_and_resume.py"
+        "::test_a_polite_stop_writes_a_checkpoint_and_the_run_ends_with_the_same_bits",
+    ),
+    Mutant(
+        "src/dualwm/train/loop.py",
+        "                        set_modes(run.model, trained)\n",
+        "                        pass\n",
+        "tests/integration/test_kill_and_resume.py"
+        "::test_a_polite_stop_writes_a_checkpoint_and_the_run_ends_with_the_same_bits",
+    ),
 )
