@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,9 +18,9 @@ from dualwm.train.distributed import Processes
 from dualwm.train.feed import Order, to_device
 from dualwm.train.loop import step_key
 from dualwm.train.optimise import Optimiser, loss_and_terms, only_trained
-from dualwm.train.progress import duration
+from dualwm.train.progress import Progress, duration
 from dualwm.train.run import Model
-from dualwm.train.stage import Stage
+from dualwm.train.stage import Rehearsal, Source, Stage
 
 _WARM = 3
 """First steps that are not timed: memory is taken and kernels are chosen in them."""
@@ -40,7 +40,7 @@ class StageEstimate:
     optimiser_bytes: int
     """Gradients and AdamW's two moments."""
     activation_bytes: int
-    """Growth of the resident set in a forward pass, or what the GPU held at its peak."""
+    """Growth of the resident set (or of what the GPU holds) in a forward pass."""
     disk_bytes: int
 
 
@@ -91,52 +91,87 @@ class Estimate:
 
 
 def estimate(
-    model: Model, stages: Sequence[Stage[Model]], *, seed: int, steps: int = 20, device: torch.device | None = None
+    model: Model,
+    stages: Sequence[Stage[Model]],
+    *,
+    seed: int,
+    steps: int = 20,
+    patience_s: float = 60.0,
+    device: torch.device | None = None,
+    progress: Progress | None = None,
 ) -> Estimate:
-    """Time `steps` steps of each stage on a copy of the model. Nothing is written and the model stays as it is."""
+    """Time `steps` steps of each stage on a copy of the model. Nothing is written and the model stays as it is.
+
+    A stage whose steps take long is left after `patience_s` and fewer steps, two at least.
+    """
     processes = Processes(device=device or torch.device("cpu"))
     process_bytes = resident_bytes()
     parameters = sum(t.numel() * t.element_size() for t in (*model.parameters(), *model.buffers()))
+    found: list[StageEstimate] = []
     with torch.random.fork_rng([processes.device] if processes.device.type == "cuda" else []):
-        found = tuple(_stage(copy.deepcopy(model), stage, seed, steps, processes) for stage in stages)
-    return Estimate(stages=found, parameter_bytes=parameters, process_bytes=process_bytes)
+        for stage in stages:
+            if progress is not None:
+                progress.note(f"Timing {steps} steps of stage {stage.name}.")
+            copied = copy.deepcopy(model)
+            rehearsal = stage.rehearsal(copied)
+            timing = _Timing(deadline=time.monotonic() + patience_s)
+            timing.run(copied, stage, rehearsal.source, processes, seed, steps)
+            found.append(_extrapolate(stage, stage.trained(copied), rehearsal, timing))
+    return Estimate(stages=tuple(found), parameter_bytes=parameters, process_bytes=process_bytes)
 
 
-def _stage(model: Model, stage: Stage[Model], seed: int, steps: int, processes: Processes) -> StageEstimate:
-    settings, device = stage.settings, processes.device
-    rehearsal = stage.rehearsal(model)
-    order = Order(len(rehearsal.source), settings.batch_size, seed, stage.name, "estimate")
-    part = slice(0, settings.batch_size)
-    reading, forward, whole, memory = list[float](), list[float](), list[float](), list[int]()
-    trained = stage.trained(model)
-    with only_trained(model, trained):
-        optimiser = Optimiser(model, trained, settings)
-        for step in range(_WARM + steps):
-            before, began = _used(device), time.perf_counter()
-            batch = to_device(rehearsal.source.read(order.batch(step)), device)
-            read = time.perf_counter()
-            loss, terms = loss_and_terms(stage, model, batch, step_key(seed, stage.name, "train", step, part))
-            stepped = _used(device) - before
-            done_forward = _now(device)
-            optimiser.update(loss, terms, step, processes)
-            del loss, terms
-            ended = _now(device)
-            memory.append(max(0, stepped))
-            reading.append(read - began)
-            forward.append(done_forward - read)
-            whole.append(ended - began)
+@dataclass
+class _Timing:
+    """Seconds of the timed steps, and the bytes a forward pass took."""
+
+    deadline: float
+    reading: list[float] = field(default_factory=list[float])
+    forward: list[float] = field(default_factory=list[float])
+    whole: list[float] = field(default_factory=list[float])
+    activation_bytes: int = 0
+
+    def run(
+        self, model: Model, stage: Stage[Model], source: Source, processes: Processes, seed: int, steps: int
+    ) -> None:
+        size, device = stage.settings.batch_size, processes.device
+        order = Order(len(source), size, seed, stage.name, "estimate")
+        trained = stage.trained(model)
+        with only_trained(model, trained):
+            optimiser = Optimiser(model, trained, stage.settings)
+            for step in range(_WARM + steps):
+                began = _now(device)
+                batch = to_device(source.read(order.batch(step)), device)
+                read, used = _now(device), _used(device)
+                key = step_key(seed, stage.name, "train", step, slice(0, size))
+                loss, terms = loss_and_terms(stage, model, batch, key)
+                self.activation_bytes = max(self.activation_bytes, _used(device) - used)
+                forward = _now(device)
+                optimiser.update(loss, terms, step, processes)
+                del loss, terms
+                if step >= _WARM:
+                    self.reading.append(read - began)
+                    self.forward.append(forward - read)
+                    self.whole.append(_now(device) - began)
+                if len(self.whole) >= 2 and time.monotonic() > self.deadline:
+                    return
+
+
+def _extrapolate(
+    stage: Stage[Model], trained: Sequence[nn.Module], rehearsal: Rehearsal, timing: _Timing
+) -> StageEstimate:
+    settings = stage.settings
     looks = settings.heldout_batches * math.ceil(settings.steps / settings.heldout_every_steps)
-    compute = [w - r for w, r in zip(whole[_WARM:], reading[_WARM:], strict=True)]
-    low = settings.steps * _quantile(compute, 0.25) + looks * _quantile(forward[_WARM:], 0.25)
-    high = settings.steps * _quantile(whole[_WARM:], 0.9) + looks * (max(forward[_WARM:]) + max(reading[_WARM:]))
+    compute = [whole - reading for whole, reading in zip(timing.whole, timing.reading, strict=True)]
+    low = settings.steps * _quantile(compute, 0.25) + looks * _quantile(timing.forward, 0.25)
+    high = settings.steps * _quantile(timing.whole, 0.9) + looks * (max(timing.forward) + max(timing.reading))
     return StageEstimate(
         name=stage.name,
         steps=settings.steps,
         prepare_s=rehearsal.prepare_s,
         seconds=(0.8 * rehearsal.prepare_s + low, 1.3 * rehearsal.prepare_s + 1.2 * high),
-        step_ms=1000 * statistics.median(whole[_WARM:]),
+        step_ms=1000 * statistics.median(timing.whole),
         optimiser_bytes=_optimiser_bytes(trained),
-        activation_bytes=max(memory),
+        activation_bytes=timing.activation_bytes,
         disk_bytes=rehearsal.disk_bytes,
     )
 
