@@ -53,9 +53,9 @@ spelling: dev
 mutants: dev
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
-bench: dev
+bench: core
 	@if [ -f bench/run.py ]; then $(BIN)/python bench/run.py $(ARGS); else echo "There is no benchmark yet: bench/run.py."; fi
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache .bench build dist demo.html
-	find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
