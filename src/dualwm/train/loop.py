@@ -76,7 +76,7 @@ class StageLoop(Generic[Model]):
         self._part = run.processes.slice(self._settings.batch_size)
         self._clock = run.clocks.setdefault(self._stage.name, StageClock())
         self._alarms = Alarms()
-        self._log_mark = (time.perf_counter(), 0.0, self._done)
+        self._log_mark = (0.0, 0.0, self._done)
 
     def complete(self) -> bool:
         """Bring the stage to its end; False where the user asked to stop before. Either way a checkpoint is written."""
@@ -116,6 +116,7 @@ class StageLoop(Generic[Model]):
         facts = {"samples": len(train)}
         resumed = self._done
         began, ready, waited = time.perf_counter(), self._clock.seconds, self._clock.waited_s
+        self._log_mark = (began, 0.0, self._done)
         try:
             with Interrupts() as interrupts:
                 while self._done < settings.steps:

@@ -50,8 +50,13 @@ class Optimiser:
         if not self.parameters:
             raise RecipeError("The stage trains no parameters: `trained` names no module that has any.")
         self._settings = settings
+        parameters = list(self.parameters.values())
         self._adamw = torch.optim.AdamW(
-            list(self.parameters.values()), lr=settings.learning_rate, weight_decay=settings.weight_decay, foreach=True
+            parameters,
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            # One pass over memory instead of several: on a CPU six times faster than `foreach`.
+            fused=parameters[0].device.type in ("cpu", "cuda", "mps"),
         )
 
     def update(self, loss: Tensor, terms: Mapping[str, Tensor], step: int, processes: Processes) -> StepResult:
