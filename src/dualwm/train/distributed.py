@@ -45,7 +45,7 @@ class Processes:
 
     rank: int = 0
     world: int = 1
-    device: torch.device = torch.device("cpu")  # noqa: RUF009 (immutable)
+    device: torch.device = torch.device("cpu")
     """Where this process computes."""
 
     @property
