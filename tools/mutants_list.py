@@ -193,6 +193,45 @@ MUTANTS: tuple[Mutant, ...] = (
         'if key != "law"}',
         "tests/unit/data/test_store.py::test_digest_tells_contents_and_not_places_or_commands",
     ),
+    # Windows and the normaliser
+    Mutant(
+        "src/dualwm/data/windows.py",
+        "return first[:, None] + self.frame_skip * np.arange(self.low_steps)",
+        "return first[:, None] + self.frame_skip * np.arange(self.low_steps) + self.frame_skip - 1",
+        "tests/unit/data/test_windows.py::test_block_i_leads_from_frame_i_to_frame_i_plus_1",
+    ),
+    Mutant(
+        "src/dualwm/data/windows.py",
+        "rows = (first + row)[:, None] + np.arange(self.low_steps * self.frame_skip)",
+        "rows = (first + row)[:, None] + np.arange(self.low_steps * self.frame_skip) + 1",
+        "tests/unit/data/test_windows.py::test_block_i_leads_from_frame_i_to_frame_i_plus_1",
+    ),
+    Mutant(
+        "src/dualwm/data/windows.py",
+        "behind = rows >= end[:, None]",
+        "behind = rows > end[:, None]",
+        "tests/unit/data/test_windows.py::test_actions_behind_the_end_of_the_episode_are_nan_and_others_are_not",
+    ),
+    Mutant(
+        "src/dualwm/data/windows.py",
+        "return (low_steps - 1) * frame_skip + 1 if last_action_unused",
+        "return low_steps * frame_skip + 1 if last_action_unused",
+        "tests/unit/data/test_windows.py::test_the_longest_published_tworoom_episode_gives_one_high_level_window",
+    ),
+    Mutant(
+        "src/dualwm/data/normalize.py",
+        "chosen = np.sort(np.asarray(episodes, np.int64))",
+        "chosen = store.ids",
+        "tests/unit/data/test_normalizer.py"
+        "::test_it_is_fitted_on_the_given_episodes_only_without_the_rows_that_are_nan",
+    ),
+    Mutant(
+        "src/dualwm/data/normalize.py",
+        "yield rows[~np.isnan(rows).any(1)]",
+        "yield np.nan_to_num(rows)",
+        "tests/unit/data/test_normalizer.py"
+        "::test_it_is_fitted_on_the_given_episodes_only_without_the_rows_that_are_nan",
+    ),
     # Training: order, noise, several processes, what stays frozen, checkpoints
     Mutant(
         "src/dualwm/train/feed.py",
