@@ -208,8 +208,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "src/dualwm/data/windows.py",
-        "behind = rows >= end[:, None]",
-        "behind = rows > end[:, None]",
+        "actions[behind] = np.nan",
+        "actions[behind] = 0",
         "tests/unit/data/test_windows.py::test_actions_behind_the_end_of_the_episode_are_nan_and_others_are_not",
     ),
     Mutant(
