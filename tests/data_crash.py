@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from data_toy import COLUMNS, assert_same_episode, episode, meta
@@ -99,8 +100,12 @@ def die_at(step: int) -> None:
 
 
 def at_every_step(folder: Path, lengths: list[int]) -> int:
+    def die_or_append(step: int) -> None:
+        die_at(step)
+        append_all(folder, lengths)
+
     there, step = 0, 1
-    while not in_a_child(lambda: (die_at(step), append_all(folder, lengths)), None):
+    while not in_a_child(partial(die_or_append, step), None):
         there = look(folder, lengths, there)
         step += 1
     return step - 1

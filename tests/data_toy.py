@@ -90,7 +90,10 @@ class IntegratorWorld:
 
     name = "integrator"
     columns = (DRAWN, ACTION, POSITION)
-    behaviour_law = {"name": "toy", "steps": (1, 2)}
+
+    @property
+    def behaviour_law(self) -> dict:
+        return {"name": "toy", "steps": (1, 2)}
 
     def record(self, seeds: Sequence[int], max_env_steps: int) -> list[Columns]:
         lengths = [min(max_env_steps, 3 + seed % 5) + 1 for seed in seeds]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dualwm.data.schema import StoreMeta, created_by
 from dualwm.data.store import Store
 from dualwm.data.writer import SHARD_BYTES, Writer
+from dualwm.errors import DataError
 from dualwm.records import Columns, ColumnSpec, Episode
 
 Record = Callable[[Sequence[int], int], Sequence[Columns]]
@@ -68,6 +69,11 @@ def collect(
     Drawn columns stay drawn unless `stored_size` asks for their pictures to be stored at that many pixels.
     `progress(done, total)` is called with the episodes that are on the disk.
     """
+    if episodes < 1 or max_env_steps < 1:
+        raise DataError(
+            f"Collecting needs at least one episode of at least one environment step, found episodes={episodes} and "
+            f"max_env_steps={max_env_steps}."
+        )
     columns = tuple(_with_frames(spec, stored_size, codec) for spec in world.columns)
     law = {"behaviour": dict(world.behaviour_law), "first_seed": seed, "max_env_steps": max_env_steps}
     meta = StoreMeta(columns=columns, world=world.name, collection=collection, law=law, created=created_by(command))

@@ -85,7 +85,7 @@ def _natural(files: Iterable[Path]) -> list[Path]:
 
 def _load_npz(file: Path) -> Arrays:
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as problem:
         raise _unreadable(file, "plain arrays saved with numpy.savez", problem) from problem

@@ -36,7 +36,7 @@ Draw = Callable[[NDArray[Any], int], NDArray[np.uint8]]
 """(states (n, w), size) -> uint8 (n, size, size, 3): how a drawn column becomes pictures. Comes from a world."""
 
 _OPEN_MAPS = 256
-_FORGET_BYTES = 1 << 30
+_FORGET_BYTES = 1 << 25
 _CHUNK_BYTES = 16 << 20
 
 
@@ -140,15 +140,23 @@ class Store:
         spec = self.camera(camera)
         if spec.kind != "drawn":
             return self.read_rows(spec.name, rows)
+        draw_now, side = self.require_drawer(spec, size, draw)
+        if not rows.size:
+            return np.empty((*rows.shape, side, side, 3), np.uint8)
+        states = self.read_rows(str(spec.draws_from), rows.reshape(-1))
+        frames = draw_now(states.reshape(len(states), -1), side)
+        assert frames.shape == (len(states), side, side, 3), (frames.shape, side)
+        return frames.reshape(*rows.shape, side, side, 3)
+
+    def require_drawer(self, spec: ColumnSpec, size: int | None, draw: Draw | None) -> tuple[Draw, int]:
+        """What a drawn column needs to be read; an error naming the world that has it."""
         if draw is None or size is None:
             raise DataError(
-                f"{self.path}: the frames of camera {camera!r} are not stored but drawn by the world {spec.drawer!r} "
-                f"from the column {spec.draws_from!r}. Pass that world's draw function and a size in pixels."
+                f"{self.path}: the frames of camera {spec.camera!r} are not stored but drawn by the world "
+                f"{spec.drawer!r} from the column {spec.draws_from!r}. Pass that world's draw function and a size in "
+                "pixels."
             )
-        states = self.read_rows(str(spec.draws_from), rows.reshape(-1))
-        frames = draw(states.reshape(len(states), -1), size)
-        assert frames.shape == (len(states), size, size, 3), (frames.shape, size)
-        return frames.reshape(*rows.shape, size, size, 3)
+        return draw, size
 
     def row_numbers(self, episode: int) -> NDArray[np.int64]:
         """Global rows of one episode."""
@@ -220,7 +228,10 @@ class Store:
             ) from problem
 
     def _count(self, size: int) -> None:
-        """Unmap now and then, or the pages ever read would all be counted as this process's memory."""
+        """Unmap now and then, or every page ever read would count as this process's memory.
+
+        The system maps some ten times as much as is read at random, so that this keeps it within about 400 MB.
+        """
         self._touched += size
         if self._touched > _FORGET_BYTES:
             self._touched = 0

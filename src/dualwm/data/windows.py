@@ -134,8 +134,9 @@ class Windows:
 
 def _check_camera(store: Store, camera: str, size: int | None, draw: Draw | None) -> None:
     """Fail when the windows are made, not when the first one is read."""
-    if store.camera(camera).kind == "drawn":
-        store.read_frames(camera, np.zeros(0, np.int64), size, draw)
+    spec = store.camera(camera)
+    if spec.kind == "drawn":
+        store.require_drawer(spec, size, draw)
 
 
 def _check_proprio(store: Store, spec: ColumnSpec) -> None:

@@ -221,7 +221,10 @@ def _check_episode(episode: Episode, columns: tuple[ColumnSpec, ...], where: str
 
 def _make_folder(path: Path) -> None:
     """Make the folder; refuse one that holds something else."""
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise DataError(f"{path} cannot be made or is no folder ({problem}). Choose another folder.") from problem
     own = {META_NAME, META_NAME + ".part", disk.LOCK_NAME}
     foreign = [file.name for file in path.iterdir() if file.name not in own]
     if foreign and not (path / META_NAME).exists():

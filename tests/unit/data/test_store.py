@@ -220,6 +220,12 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+def test_a_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "set").write_text("not a folder")
+    with pytest.raises(DataError, match="is no folder"):
+        Writer(tmp_path / "set", meta())
+
+
 def _without(found: Episode, name: str) -> Episode:
     return replace(found, columns={key: rows for key, rows in found.columns.items() if key != name})
 

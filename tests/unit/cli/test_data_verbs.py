@@ -1,0 +1,113 @@
+"""`dualwm data ...`: what is printed, the one JSON object, and the exit codes."""
+
+import json
+
+import numpy as np
+import pytest
+from data_toy import episode, meta
+
+from dualwm.cli.data import CheckArgs, CollectArgs, ImportArgs, ShowArgs, check, collect, import_, show
+from dualwm.data.collections import collection_of
+from dualwm.data.store import Store
+from dualwm.data.writer import Writer
+from dualwm.errors import DataError, WorldError
+
+
+@pytest.fixture
+def collected(tmp_path, capsys):
+    assert collect(CollectArgs(world="tworoom", out=tmp_path / "set", episodes=12, max_env_steps=60)) == 0
+    capsys.readouterr()
+    return tmp_path / "set"
+
+
+def json_of(capsys) -> dict:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_collect_prints_what_was_made_and_its_progress_elsewhere(tmp_path, capsys):
+    assert collect(CollectArgs(world="tworoom", out=tmp_path / "set", episodes=12, max_env_steps=60)) == 0
+    said = capsys.readouterr()
+    store = Store.open(tmp_path / "set")
+    assert f"12 episodes, {store.total_rows:,} rows" in said.out
+    assert "12 of 12 episodes of tworoom" in said.err
+
+
+def test_collect_json_is_one_object_with_the_digest(tmp_path, capsys):
+    args = CollectArgs(world="tworoom", out=tmp_path / "set", episodes=3, collection="dev", seed=7, json=True)
+    assert collect(args) == 0
+    facts = json_of(capsys)
+    store = Store.open(tmp_path / "set")
+    assert facts["digest"] == store.digest
+    assert (facts["episodes"], facts["first_seed"]) == (3, 10_000_007)
+    assert {collection_of(int(seed)) for seed in store.seeds} == {"dev"}
+
+
+def test_collect_can_store_the_pictures_it_would_draw(collected, tmp_path, capsys):
+    args = CollectArgs(
+        world="tworoom", out=tmp_path / "stored", episodes=2, max_env_steps=60, store_frames=16, codec="zlib"
+    )
+    assert collect(args) == 0
+    store = Store.open(tmp_path / "stored")
+    assert (store.camera("front").shape, store.camera("front").codec) == ((16, 16, 3), "zlib")
+    assert len(np.unique(store.read_frames("front", store.row_numbers(1)), axis=0)) > 10
+    capsys.readouterr()
+
+
+def test_an_unknown_world_suggests_the_nearest(tmp_path):
+    with pytest.raises(WorldError, match="Did you mean 'tworoom'"):
+        collect(CollectArgs(world="tworom", out=tmp_path / "set"))
+    assert not (tmp_path / "set").exists()
+
+
+def test_show_lists_columns_lengths_seeds_and_law(collected, capsys):
+    assert show(ShowArgs(data=collected)) == 0
+    said = capsys.readouterr().out
+    for words in ("12 episodes", "pos_agent", "drawn", "front", "0 to 11", "noisy walk", "rows per episode"):
+        assert words in said, words
+
+
+def test_show_json_describes_the_same(collected, capsys):
+    assert show(ShowArgs(data=collected, json=True)) == 0
+    facts = json_of(capsys)
+    assert (facts["world"], facts["collection"], facts["episodes"]) == ("tworoom", "train", 12)
+    assert facts["law"]["max_env_steps"] == 60
+
+
+def test_check_passes_sound_data_and_counts_windows_of_recipes_and_of_shapes_asked_for(collected, capsys):
+    assert check(CheckArgs(data=collected, windows=("5x4",)), [("tworoom/laptop", 5, 8)]) == 0
+    said = capsys.readouterr().out
+    assert "tworoom/laptop (8 low steps at frame skip 5, 36 rows)" in said
+    assert "5x4 (4 low steps at frame skip 5, 16 rows)" in said
+    assert said.rstrip().splitlines()[-1].startswith("0 errors")
+
+
+def test_check_fails_on_leakage(collected, capsys):
+    assert check(CheckArgs(data=collected, against=collected, json=True)) == 1
+    facts = json_of(capsys)
+    assert not facts["ok"]
+    assert {found["topic"] for found in facts["findings"] if found["level"] == "error"} == {"leakage"}
+
+
+@pytest.mark.parametrize("words", ["5", "5x", "0x8", "axb"])
+def test_a_window_shape_that_is_none_is_refused(collected, words):
+    with pytest.raises(DataError, match="FRAME_SKIPxLOW_STEPS"):
+        check(CheckArgs(data=collected, windows=(words,)))
+
+
+def test_import_prints_the_roles_it_guessed_and_the_next_step(tmp_path, capsys):
+    (tmp_path / "in").mkdir()
+    np.savez(tmp_path / "in" / "a.npz", **episode(0, 6).columns)
+    assert import_(ImportArgs(source=tmp_path / "in", out=tmp_path / "set")) == 0
+    said = capsys.readouterr()
+    assert "side -> side: pixels of camera 'side', uint8 (3, 5, 3)" in said.err
+    assert "1 episodes imported" in said.out
+    assert import_(ImportArgs(source=tmp_path / "in", out=tmp_path / "set", json=True)) == 0
+    facts = json_of(capsys)
+    assert (facts["imported"], facts["skipped"]) == (0, 1)
+    assert facts["columns"]["joints"] == {"from": ["joints"], "role": "proprio"}
+
+
+def test_an_empty_data_set_can_be_shown(tmp_path, capsys):
+    Writer(tmp_path / "set", meta()).close()
+    assert show(ShowArgs(data=tmp_path / "set")) == 0
+    assert "0 episodes" in capsys.readouterr().out
