@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualwm.data.codecs import Codec, codec_of
+from dualwm.data.index import EpisodeEntry, check_files, read_index
 from dualwm.data.schema import (
     SPAN_DTYPE,
-    EpisodeEntry,
     StoreMeta,
-    check_files,
     dtype_of,
     find_column,
-    read_index,
     read_meta,
     row_bytes,
     row_file,

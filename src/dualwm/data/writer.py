@@ -17,17 +17,15 @@ from numpy.typing import NDArray
 
 from dualwm.data import disk
 from dualwm.data.codecs import codec_of
+from dualwm.data.index import EpisodeEntry, check_files, read_index
 from dualwm.data.schema import (
     INDEX_NAME,
     META_NAME,
     SPAN_DTYPE,
-    EpisodeEntry,
     StoreMeta,
     check_columns,
-    check_files,
     checksum,
     dtype_of,
-    read_index,
     read_meta,
     row_file,
     shard_folder,

@@ -133,4 +133,4 @@ def test_first_seed_starts_in_the_range_and_stays_in_it():
 
 def test_an_unknown_collection_suggests_the_nearest():
     with pytest.raises(DataError, match="Did you mean 'train'"):
-        collection("trian")
+        collection("trains")

@@ -202,7 +202,7 @@ def test_several_arrays_of_actions_are_put_side_by_side(tmp_path):
     [
         ("position=stat", "Did you mean 'state'"),
         ("position", "NAME=ROLE"),
-        ("positon=state", "Did you mean 'position'"),
+        ("positions=state", "Did you mean 'position'"),
         ("position=state:front", "NAME=pixels:CAMERA"),
     ],
 )

@@ -272,9 +272,9 @@ def test_columns_that_cannot_be_stored_are_refused(tmp_path, columns, said):
 def test_unknown_names_suggest_the_nearest(tmp_path):
     store = write(tmp_path / "set", [4])
     with pytest.raises(DataError, match="Did you mean 'position'"):
-        store.column("positon")
+        store.column("positions")
     with pytest.raises(DataError, match="Did you mean 'front'"):
-        store.camera("fornt")
+        store.camera("fronts")
 
 
 def test_two_action_columns_are_refused_when_actions_are_asked_for(tmp_path):
