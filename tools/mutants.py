@@ -25,7 +25,7 @@ from mutants_list import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("src", "tests", "pyproject.toml")
-SECONDS_PER_TEST = 120
+PYTEST = ("-n0", "-x", "--timeout=120", "--tb=short")
 PASSED, FAILED = 0, 1
 
 
@@ -118,7 +118,7 @@ def judge(mutant: Mutant, copies: "Queue[Path]") -> Verdict:
 def run_tests(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
     """pytest's exit code and words. No bytecode is written: a fault planted within a clock tick must not be missed."""
     settings = {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-n0", "-x", f"--timeout={SECONDS_PER_TEST}", "--tb=short", *tests]
+    command = [sys.executable, "-m", "pytest", *PYTEST, *tests]
     done = subprocess.run(
         command, cwd=copy, env={**os.environ, **settings}, capture_output=True, text=True, stdin=subprocess.DEVNULL
     )

@@ -17,7 +17,10 @@ IDLE = "tests/test_toy.py::test_asserts_little"
 
 
 @pytest.fixture
-def toy(tmp_path: Path) -> Path:
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree of one function and four tests, whose pytest starts without the plugins that a real one wants."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setattr(mutants, "PYTEST", ("-x", "--tb=short"))
     (tmp_path / "src").mkdir()
     (tmp_path / "tests").mkdir()
     (tmp_path / "src" / "toy.py").write_text("def add(a, b):\n    return a + b\n")
