@@ -366,6 +366,31 @@ def test_tensorboard_is_asked_for_by_name_where_it_is_missing(tmp_path):
         assert list((tmp_path / "tensorboard").iterdir())
 
 
+def test_tensorboard_receives_every_number_and_forgets_what_is_repeated(tmp_path, monkeypatch):
+    class Board:
+        def __init__(self, folder, start):
+            boards.append(self)
+            self.start, self.points = start, {}
+
+        def add_scalar(self, tag, value, step):
+            self.points.setdefault(tag, []).append(step)
+
+        def flush(self):
+            pass
+
+        close = flush
+
+    boards = []
+    monkeypatch.setattr("dualwm.train.metrics._open_board", Board)
+    train(tmp_path, stages=[StopAt(), High()], tensorboard=True)
+    train(tmp_path, tensorboard=True)
+    assert [board.start for board in boards] == [0, 14]
+    assert boards[0].points["low/train/loss"] == [4, 8, 12]
+    assert boards[1].points["low/train/terms/gauss"] == [16, 20, 24]
+    assert boards[1].points["high/train/loss"] == [28, 32, 36, 40, 44, 48]
+    assert boards[1].points["high/heldout/kl_per_dim/1"] == [34, 44, 48]
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_person_sees_all_the_numbers(tmp_path, terminal):
     import io

@@ -109,6 +109,23 @@ def test_training_nothing_is_refused():
         Optimiser(Toy(), [torch.nn.GELU()], SETTINGS)
 
 
+def test_dropout_masks_are_functions_of_the_step_and_of_the_sample():
+    class Masks(Low):
+        def terms(self, model, batch, step):
+            masks.append(model.body[3](torch.ones(len(batch["x"]), 100)) > 0)
+            return super().terms(model, batch, step)
+
+    masks, model = [], Toy().train()
+    for step, part in ((3, slice(0, 16)), (3, slice(0, 16)), (4, slice(0, 16)), (3, slice(8, 16))):
+        batch = Samples().read(torch.arange(part.start, part.stop).numpy())
+        loss_and_terms(Masks(), model, batch, step_key(0, "low", "train", step, part))
+    first, again, later, half = masks
+    assert torch.equal(first, again)
+    assert not torch.equal(first, later)
+    assert torch.equal(first[8:], half)
+    assert not torch.equal(first[0], first[1])
+
+
 def test_bfloat16_computes_in_autocast_and_keeps_float32_weights():
     seen = []
 
