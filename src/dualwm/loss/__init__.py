@@ -1,1 +1,1 @@
-"""Section 3.2 of the paper as functions of tensors: LoRe, MAPS, the Gaussian regulariser, the error envelope."""
+"""The losses of sections 3.2 and 3.3, as functions of tensors: LoRe, MAPS, Gaussian regulariser, error envelope."""

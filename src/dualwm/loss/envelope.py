@@ -26,7 +26,7 @@ def growth(lipschitz: float, steps: int) -> Array:
     h = np.arange(1, steps + 1)
     if math.isclose(lipschitz, 1.0, rel_tol=0, abs_tol=1e-9):
         return h.astype(np.float64)
-    return (lipschitz**h - 1) / (lipschitz - 1)
+    return np.asarray((lipschitz**h - 1) / (lipschitz - 1), np.float64)
 
 
 def residual_bound(lipschitz: float, residuals: Array) -> Array:
@@ -35,9 +35,7 @@ def residual_bound(lipschitz: float, residuals: Array) -> Array:
     return np.array([sum(lipschitz ** (h - i) * residuals[i - 1] for i in range(1, h + 1)) for h in range(1, n + 1)])
 
 
-def assumptions(
-    stepped_hat: Array, stepped: Array, z_hat: Array, z: Array, z_next: Array
-) -> tuple[float, float]:
+def assumptions(stepped_hat: Array, stepped: Array, z_hat: Array, z: Array, z_next: Array) -> tuple[float, float]:
     """Eq. (14): the smallest L and eps for which recorded update pairs satisfy both assumptions.
 
     Rows are steps: F(z_hat), F(z), z_hat, z and the encoded successor z_{h+1}.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch.nn.functional import normalize
 
 from dualwm.reduce import ALONE, Reduce
 from dualwm.shapes import Float, Tensor
@@ -37,8 +38,7 @@ class Gaussian:
 
 def random_directions(width: int, count: int, generator: torch.Generator) -> Float[Tensor, "d k"]:
     """Unit vectors, uniform on the sphere, from a generator that every process seeds alike."""
-    directions = torch.randn(width, count, generator=generator)
-    return directions / directions.norm(dim=0, keepdim=True)
+    return normalize(torch.randn(width, count, generator=generator), dim=0)
 
 
 def quantile(z: Float[Tensor, "t b d"], directions: Float[Tensor, "d k"]) -> Float[Tensor, ""]:

@@ -49,7 +49,7 @@ class Rollout:
 
 
 def horizon_weights(profile: Profile, steps: int, decay: float) -> Float[Tensor, " n"]:
-    """Normalised weights w_h for h = 1..steps, Eq. (5): exponential decay; linear and uniform as in Appendix F."""
+    """Normalised weights w_h for h = 1..steps, Eq. (5): exponential decay; linear and uniform as in Appendix H."""
     h = torch.arange(1, steps + 1, dtype=torch.float64)
     raw = {
         "exponential": torch.exp(-decay * (h - 1)),
@@ -72,9 +72,7 @@ def lore(
     return (weights.to(z.device) * horizon_errors(z_hat, z, norm)).sum()
 
 
-def horizon_errors(
-    z_hat: Float[Tensor, "b n *z"], z: Float[Tensor, "b n *z"], norm: int = 2
-) -> Float[Tensor, " n"]:
+def horizon_errors(z_hat: Float[Tensor, "b n *z"], z: Float[Tensor, "b n *z"], norm: int = 2) -> Float[Tensor, " n"]:
     """Mean error at each horizon: what LoRe weighs and what progress displays."""
     difference = z_hat.float() - z.float()
     error = difference.abs() if norm == 1 else difference.square()

@@ -21,9 +21,7 @@ class Maps:
         return min(1.0, 0.5 + 0.5 * progress / self.warmup_fraction)
 
 
-def kl_per_dimension(
-    mean: Float[Tensor, "*rows u"], log_variance: Float[Tensor, "*rows u"]
-) -> Float[Tensor, " u"]:
+def kl_per_dimension(mean: Float[Tensor, "*rows u"], log_variance: Float[Tensor, "*rows u"]) -> Float[Tensor, " u"]:
     """Mean over rows of KL(N(mean, exp(log_variance)) || N(0, 1)), one number per macro dimension; Eq. (3)."""
     kl = 0.5 * (mean.float().square() + log_variance.float().exp() - 1 - log_variance.float())
     return kl.flatten(0, -2).mean(0)

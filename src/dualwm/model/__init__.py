@@ -1,4 +1,4 @@
-"""Section 3.1 of the paper: encoders, dynamics and macro-actions at two temporal scales.
+"""Section 3.2 of the paper: encoders, dynamics and macro-actions at two temporal scales.
 
 Promises tensors in, tensors or States out. Knows nothing of losses, planning, worlds or files.
 """

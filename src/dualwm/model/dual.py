@@ -1,4 +1,4 @@
-"""The dual-latent world model: two state spaces, two dynamics, one macro-action interface (section 3.1)."""
+"""The dual-latent world model: two state spaces, two dynamics, one macro-action interface (section 3.2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -86,12 +86,10 @@ class Low(nn.Module):
         super().__init__()
         self.E_L = Encoder(config.encoder, config.width)
         self.embed_action = BlockEmbedding(block_width, config.action_bottleneck, config.action_hidden, config.width)
-        self.P_L = Predictor(
-            config.width, config.predictor, history=config.history, head_hidden=config.head_hidden
-        )
+        self.P_L = Predictor(config.width, config.predictor, history=config.history, head_hidden=config.head_hidden)
 
     def rollout(self, z: Float[Tensor, "b t d"], a: Float[Tensor, "b l a"]) -> Float[Tensor, "b n d"]:
-        """Phi_L of section 3.4: t observed latents, the t - 1 blocks between them and n future ones -> n predictions."""
+        """Phi_L of section 3.4: t observed latents, t - 1 blocks between them and n future ones -> n predictions."""
         return self.P_L.rollout(z, self.embed_action(a), a.shape[1] - z.shape[1] + 1)
 
 

@@ -32,7 +32,7 @@ class Predictor(nn.Module):
         c embeds the t - 1 actions between the observed states, then at least `steps` future ones. The context grows
         up to `history` states, then slides.
         """
-        states = [z[:, i] for i in range(z.shape[1])]
+        states: list[Tensor] = [z[:, i] for i in range(z.shape[1])]
         for step in range(steps):
             end = z.shape[1] + step
             begin = max(0, end - self.history)
@@ -48,7 +48,8 @@ class Predictor(nn.Module):
         slides by one state: the newest prediction where `free` (its gradient cut where `truncate`), the encoded
         state otherwise.
         """
-        context, outputs = z[:, : self.history], []
+        context = z[:, : self.history]
+        outputs: list[Tensor] = []
         for step in range(steps):
             out = self(context, c[:, step : step + self.history])
             outputs.append(out)

@@ -9,7 +9,7 @@ from torch import nn
 
 from dualwm.errors import RecipeError
 from dualwm.nets.heads import Projector
-from dualwm.nets.images import ConvNet, ViT, normalised_image
+from dualwm.nets.images import ConvNet, ImageNorm, ViT
 from dualwm.registry import part
 from dualwm.shapes import Float, Tensor, UInt8
 
@@ -18,12 +18,23 @@ class EncoderConfig(Protocol):
     """What every encoder configuration offers."""
 
     @property
-    def cameras(self) -> tuple[tuple[str, int, int], ...]: ...
-    def backbone(self, height: int, width: int) -> nn.Module: ...
+    def cameras(self) -> tuple[tuple[str, int, int], ...]:
+        """(name, height, width) of every camera the model sees."""
+        ...
+
+    def backbone(self, height: int, width: int) -> nn.Module:
+        """One camera's network; its `width` is the width of its features."""
+        ...
+
     @property
-    def projector_hidden(self) -> int: ...
+    def projector_hidden(self) -> int:
+        """Hidden width of the projector."""
+        ...
+
     @property
-    def proprio(self) -> tuple[tuple[str, int], ...]: ...
+    def proprio(self) -> tuple[tuple[str, int], ...]:
+        """(column, width) of the proprioceptive columns the model sees."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +98,7 @@ class Encoder(nn.Module):
         super().__init__()
         self.cameras = tuple(name for name, _, _ in config.cameras)
         self.proprio = tuple(name for name, _ in config.proprio)
+        self.normalise = ImageNorm()
         self.backbones = nn.ModuleDict({name: config.backbone(y, x) for name, y, x in config.cameras})
         features = sum(int(self.backbones[name].width) for name in self.cameras)  # pyright: ignore[reportArgumentType]
         features += sum(width for _, width in config.proprio)
@@ -99,6 +111,6 @@ class Encoder(nn.Module):
     ) -> Float[Tensor, "b d"]:
         """z^L = E_L(o), Eq. (1)."""
         dtype = self.projector.up.weight.dtype
-        features = [self.backbones[name](normalised_image(frames[name], dtype)) for name in self.cameras]
+        features = [self.backbones[name](self.normalise(frames[name])) for name in self.cameras]
         features += [(proprio or {})[name].to(dtype) for name in self.proprio]
         return self.projector(torch.cat(features, -1))

@@ -49,15 +49,13 @@ class MacroEncoder(nn.Module):
         super().__init__()
         self.stochastic = config.stochastic
         self.embed = nn.Linear(block_width, config.width)
-        self.core = Transformer(
-            config.width, config.size, positions=config.positions, causal=False, conditioned=False
-        )
+        self.core = Transformer(config.width, config.size, positions=config.positions, causal=False, conditioned=False)
         self.norm = nn.LayerNorm(config.width)
         self.mean = nn.Linear(config.width, config.macro_width)
         self.log_variance = nn.Linear(config.width, config.macro_width)
         self.lift = nn.Linear(config.macro_width, condition_width)
 
     def forward(self, segment: Float[Tensor, "b k a"]) -> Posterior:
-        """q_phi(u | A) of section 3.1; log-variances are clamped to [-10, 5]."""
+        """q_phi(u | A) of section 3.2; log-variances are clamped to [-10, 5]."""
         pooled = self.norm(self.core(self.embed(segment)).mean(1))
         return Posterior(self.mean(pooled), self.log_variance(pooled).clamp(-10, 5))

@@ -14,7 +14,9 @@ from dualwm.shapes import Float, Tensor
 class WindowEncoderConfig(Protocol):
     """What every E_H configuration offers."""
 
-    def build(self, low_width: int, high_width: int, window: int) -> nn.Module: ...
+    def build(self, low_width: int, high_width: int, window: int) -> nn.Module:
+        """The module: (b, k, low_width) -> (b, high_width)."""
+        ...
 
 
 @part("window_encoder", "transformer")
@@ -49,7 +51,7 @@ class _TransformerWindow(nn.Module):
 
 def windows(z: Float[Tensor, "b t d"], k: int) -> Float[Tensor, "b m k d"]:
     """Cut T = k * m low latents into disjoint windows W_t of k, Eq. (1); each ends where its high state lives."""
-    return z.unflatten(1, (-1, k))
+    return z.reshape(z.shape[0], -1, k, z.shape[-1])
 
 
 def segments(a: Float[Tensor, "b t a"], k: int, count: int) -> Float[Tensor, "b m k a"]:
@@ -58,11 +60,11 @@ def segments(a: Float[Tensor, "b t a"], k: int, count: int) -> Float[Tensor, "b 
     With windows at [0, k), [k, 2k), ... segment i (from 1) is blocks i*k - 1 .. i*k + k - 2: for k = 3 first 2, 3, 4,
     then 5, 6, 7. So (z^H_{i-1}, u_i) -> z^H_i is causal, Eq. (2).
     """
-    return a[:, k - 1 : k - 1 + count * k].unflatten(1, (count, k))
+    return a[:, k - 1 : k - 1 + count * k].reshape(a.shape[0], count, k, a.shape[-1])
 
 
 def repeated_window(z: Float[Tensor, "*b d"], k: int) -> Float[Tensor, "*b k d"]:
-    """The window of a single frame: its latent repeated k times (section 3.1)."""
+    """The window of a single frame: its latent repeated k times (section 3.2)."""
     return z.unsqueeze(-2).expand(*z.shape[:-1], k, z.shape[-1])
 
 

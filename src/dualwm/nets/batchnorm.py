@@ -1,6 +1,6 @@
 """BatchNorm over the rows of the GLOBAL batch, with statistics that can be re-estimated before a model is frozen."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import torch
@@ -29,6 +29,7 @@ class BatchNorm(nn.Module):
         self.accumulating = False
 
     def forward(self, x: Float[Tensor, "rows width"]) -> Float[Tensor, "rows width"]:
+        """Batch statistics in training and while re-estimating, running statistics otherwise."""
         if not self.training and not self.accumulating:
             scale = self.weight * torch.rsqrt(self.running_var + self.eps)
             return x * scale + (self.bias - self.running_mean * scale)
@@ -64,7 +65,7 @@ def share_statistics(module: nn.Module, reduce: Reduce) -> None:
 
 
 @contextmanager
-def reestimating(module: nn.Module) -> Iterator[None]:
+def reestimating(module: nn.Module) -> Generator[None]:
     """Within this context forward passes replace the running statistics by plain averages over the rows seen.
 
     The exponential average trails a moving encoder; a frozen model deserves statistics of its final weights.

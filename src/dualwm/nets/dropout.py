@@ -4,7 +4,7 @@ A run split over several processes must drop the same units as a run on one. A c
 sample's global id gives exactly that, on any device, without a generator per sample.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -34,9 +34,11 @@ class Dropout(nn.Module):
 
     @property
     def active(self) -> bool:
+        """Whether a forward pass would drop anything now."""
         return self.training and self.p > 0
 
     def forward(self, x: Float[Tensor, "rows *rest"]) -> Float[Tensor, "rows *rest"]:
+        """Kept units are scaled by 1 / (1 - p). Rows belong to samples in order, equally many each."""
         if not self.active:
             return x
         assert self.key is not None, "dropout in training needs `keyed(model, key)` around the forward pass"
@@ -46,7 +48,7 @@ class Dropout(nn.Module):
 
 
 @contextmanager
-def keyed(model: nn.Module, key: DropoutKey) -> Iterator[None]:
+def keyed(model: nn.Module, key: DropoutKey) -> Generator[None]:
     """Give every dropout layer of `model` this step's key for the duration of a forward pass."""
     layers = [module for module in model.modules() if isinstance(module, Dropout)]
     for layer in layers:

@@ -17,6 +17,7 @@ class Projector(nn.Module):
         self.down = nn.Linear(hidden, width_out)
 
     def forward(self, x: Float[Tensor, "*rows i"]) -> Float[Tensor, "*rows o"]:
+        """The head, row by row but for the statistics of its BatchNorm."""
         rows = x.flatten(0, -2)
         return self.down(F.gelu(self.norm(self.up(rows)))).unflatten(0, x.shape[:-1])
 
@@ -31,4 +32,5 @@ class BlockEmbedding(nn.Module):
         self.down = nn.Linear(hidden, width)
 
     def forward(self, x: Float[Tensor, "*rows a"]) -> Float[Tensor, "*rows d"]:
+        """The embedding, block by block."""
         return self.down(F.silu(self.up(self.mix(x))))

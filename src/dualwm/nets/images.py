@@ -1,5 +1,7 @@
 """Image backbones: a vision transformer (the paper's) and strided convolutions (the laptop's)."""
 
+from itertools import pairwise
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -10,11 +12,20 @@ _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
-def normalised_image(frames: UInt8[Tensor, "b y x 3"], dtype: torch.dtype) -> Float[Tensor, "b 3 y x"]:
+class ImageNorm(nn.Module):
     """Frames as floats with ImageNet's mean and deviation, channels first in shape, channels last in memory."""
-    mean = torch.tensor(_IMAGENET_MEAN, device=frames.device, dtype=dtype) * 255
-    std = torch.tensor(_IMAGENET_STD, device=frames.device, dtype=dtype) * 255
-    return ((frames.to(dtype) - mean) / std).permute(0, 3, 1, 2)
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(_IMAGENET_MEAN) * 255, persistent=False)
+        self.register_buffer("std", torch.tensor(_IMAGENET_STD) * 255, persistent=False)
+
+    def forward(self, frames: UInt8[Tensor, "b y x 3"]) -> Float[Tensor, "b 3 y x"]:
+        """Frames as the backbones want them."""
+        return ((frames.to(self.mean.dtype) - self.mean) / self.std).permute(0, 3, 1, 2)
 
 
 class ViT(nn.Module):
@@ -34,6 +45,7 @@ class ViT(nn.Module):
         nn.init.trunc_normal_(self.positions, std=0.02)
 
     def forward(self, x: Float[Tensor, "b 3 y x"]) -> Float[Tensor, "b d"]:
+        """One vector of features per frame."""
         tokens = self.patchify(x).flatten(2).transpose(1, 2)
         tokens = torch.cat([self.cls.expand(len(x), -1, -1), tokens], 1) + self.positions
         for block in self.blocks:
@@ -72,14 +84,14 @@ class ConvNet(nn.Module):
     def __init__(self, size: tuple[int, int], patch: int, channels: tuple[int, ...]) -> None:
         super().__init__()
         self.stem = nn.Conv2d(3, channels[0], patch, patch)
-        pairs = zip(channels[:-1], channels[1:], strict=True)
-        self.convolutions = nn.ModuleList(nn.Conv2d(i, o, 3, 2, 1) for i, o in pairs)
+        self.convolutions = nn.ModuleList(nn.Conv2d(i, o, 3, 2, 1) for i, o in pairwise(channels))
         grid = [side // patch for side in size]
         for _ in self.convolutions:
             grid = [-(-side // 2) for side in grid]
         self.width = channels[-1] * grid[0] * grid[1]
 
     def forward(self, x: Float[Tensor, "b 3 y x"]) -> Float[Tensor, "b d"]:
+        """One vector of features per frame."""
         x = self.stem(x)
         for convolution in self.convolutions:
             x = convolution(F.gelu(x))

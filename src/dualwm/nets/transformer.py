@@ -44,14 +44,13 @@ class Attention(nn.Module):
         self.drop = Dropout(size.dropout)
 
     def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        """What each token gathers from those it may see."""
         x = self.norm(x)
         if x.shape[1] == 1:
             # A softmax over one key is 1, so a single token attends to exactly its own value.
             value = F.linear(x, self.qkv.weight[2 * self.inner :])
             return self.drop(self.out(value))
-        q, k, v = (
-            y.unflatten(-1, (self.heads, -1)).transpose(1, 2) for y in self.qkv(x).split(self.inner, dim=-1)
-        )
+        q, k, v = (y.unflatten(-1, (self.heads, -1)).transpose(1, 2) for y in self.qkv(x).split(self.inner, dim=-1))
         if self.drop_weights.active:
             mixed = self._with_dropped_weights(q, k, v)
         else:
@@ -77,6 +76,7 @@ class FeedForward(nn.Module):
         self.drop = Dropout(size.dropout)
 
     def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        """Token by token."""
         return self.drop(self.down(self.drop(F.gelu(self.up(self.norm(x))))))
 
 
@@ -95,6 +95,7 @@ class Block(nn.Module):
     def forward(
         self, x: Float[Tensor, "b t d"], condition: Float[Tensor, "b t d"] | None = None
     ) -> Float[Tensor, "b t d"]:
+        """One residual step, modulated per token where there is a condition."""
         if self.modulation is None:
             x = x + self.attention(_plain_norm(x))
             return x + self.mlp(_plain_norm(x))
@@ -111,9 +112,7 @@ def _plain_norm(x: Tensor) -> Tensor:
 class Transformer(nn.Module):
     """Learned positions, blocks, a final LayerNorm. `positions` is the longest sequence it accepts."""
 
-    def __init__(
-        self, width: int, size: TransformerSize, *, positions: int, causal: bool, conditioned: bool
-    ) -> None:
+    def __init__(self, width: int, size: TransformerSize, *, positions: int, causal: bool, conditioned: bool) -> None:
         super().__init__()
         self.positions = nn.Parameter(torch.randn(positions, width))
         self.blocks = nn.ModuleList(Block(width, size, causal, conditioned) for _ in range(size.depth))
@@ -122,6 +121,7 @@ class Transformer(nn.Module):
     def forward(
         self, x: Float[Tensor, "b t d"], condition: Float[Tensor, "b t d"] | None = None
     ) -> Float[Tensor, "b t d"]:
+        """Tokens in, tokens out; `condition` has one row per token."""
         assert x.shape[1] <= len(self.positions), f"{x.shape[1]} tokens, at most {len(self.positions)} positions"
         x = x + self.positions[: x.shape[1]]
         for block in self.blocks:

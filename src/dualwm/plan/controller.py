@@ -1,4 +1,4 @@
-"""The three-stage controller: route, refinement, convergence (section 3.3). Low-level-only is `guided_decisions=0`.
+"""The three-stage controller: route, refinement, convergence (section 3.4). Low-level-only is `guided_decisions=0`.
 
 Tasks at different points of their episodes are planned in one call: rows that need the same kind of search, with the
 same window alignment, are searched together. A row's result never depends on which rows those are.
@@ -6,7 +6,7 @@ same window alignment, are searched together. A row's result never depends on wh
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 import torch
@@ -27,7 +27,9 @@ from dualwm.states import State
 class Rememberable(Protocol):
     """A controller's memory: batch first, and rows can be taken."""
 
-    def take(self, rows: Tensor | NDArray[Any]) -> Self: ...
+    def take(self, rows: Tensor | NDArray[Any]) -> Self:
+        """The memory of some of its tasks."""
+        ...
 
 
 class Model(Protocol):
@@ -84,7 +86,7 @@ class Actions(Protocol):
 
 @dataclass(frozen=True)
 class ThreeStage:
-    """Section 3.3's planner over a model's callables."""
+    """Section 3.4's planner over a model's callables."""
 
     model: Model
     actions: Actions
@@ -186,7 +188,9 @@ class ThreeStage:
         reduction = REDUCTIONS[settings.route_cost]
         cost = route_cost(model.roll_high, z_H, memory.goal_H, reduction)
         found = search(
-            cost, Gaussian(mean, torch.full_like(mean, settings.high_std)), settings.high_search,
+            cost,
+            Gaussian(mean, torch.full_like(mean, settings.high_std)),
+            settings.high_search,
             self._noise(memory, "route"),
         )
         route = model.roll_high(z_H, found.plan)
@@ -235,10 +239,13 @@ class ThreeStage:
         keep = (memory.objective == objective) & settings.warm_start
         warm = torch.where(keep.to(memory.plan.device)[:, None, None], memory.plan, torch.nan)
         if actions.discrete_values is not None:
-            one_hot = warm.unflatten(-1, (actions.frame_skip, actions.discrete_values))
+            one_hot = warm.view(*warm.shape[:-1], actions.frame_skip, actions.discrete_values)
             known = torch.where(one_hot.isnan().any(-1), -1, one_hot.nan_to_num(nan=0.0).argmax(-1))
             return Categorical.start(
-                known, actions.discrete_values, settings.discrete_escape, settings.discrete_smoothing,
+                known,
+                actions.discrete_values,
+                settings.discrete_escape,
+                settings.discrete_smoothing,
                 settings.discrete_momentum,
             )
         box = actions.box()
@@ -272,7 +279,7 @@ class ThreeStage:
 def _groups(*keys: Tensor) -> list[Tensor]:
     """Row indices grouped by equal keys, in a fixed order."""
     table = torch.stack([key.long() for key in keys], 1)
-    unique, inverse = torch.unique(table, dim=0, return_inverse=True)
+    unique, inverse = cast(tuple[Tensor, Tensor], torch.unique(table, dim=0, return_inverse=True))
     return [(inverse == i).nonzero()[:, 0] for i in range(len(unique))]
 
 

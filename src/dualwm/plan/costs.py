@@ -1,4 +1,4 @@
-"""The three costs of section 3.3 side by side: route, refine, converge.
+"""The three costs of section 3.4 side by side: route, refine, converge.
 
 Each returns a function of candidates (b, s, h, a). The dynamics may stay low while the comparison goes high: that is
 one changed argument. Folding candidates into rows happens here and nowhere else.
@@ -21,7 +21,9 @@ Roll = Callable[[State, Tensor], State]
 class Reduction(Protocol):
     """How distances d_1..d_n along a predicted trajectory become one cost."""
 
-    def __call__(self, distances: Float[Tensor, "b s n"]) -> Float[Tensor, "b s"]: ...
+    def __call__(self, distances: Float[Tensor, "b s n"]) -> Float[Tensor, "b s"]:
+        """One cost per candidate."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Terminal:
     """The paper's: the distance at the end."""
 
     def __call__(self, distances: Float[Tensor, "b s n"]) -> Float[Tensor, "b s"]:
+        """Eq. (8) and Eq. (10): d_n."""
         return distances[..., -1]
 
 
@@ -43,6 +46,7 @@ class SoftMinimum:
     path_weight: float = 0.01
 
     def __call__(self, distances: Float[Tensor, "b s n"]) -> Float[Tensor, "b s"]:
+        """-tau * log(mean_t exp(-d_t / tau)) + path_weight * mean_t d_t."""
         n = distances.shape[-1]
         count = torch.log(torch.tensor(float(n), device=distances.device))
         soft = -self.tau * (torch.logsumexp(-distances / self.tau, -1) - count)
@@ -64,7 +68,12 @@ def route_cost(roll_high: Roll, z_H: State, goal_H: State, reduce: Reduction) ->
 
 
 def refine_cost(
-    roll_low: Roll, lift: Callable[[State], State], context: State, past: Tensor, prefix: State | None, subgoal: State,
+    roll_low: Roll,
+    lift: Callable[[State], State],
+    context: State,
+    past: Tensor,
+    prefix: State | None,
+    subgoal: State,
     window: int,
 ) -> Cost:
     """Eq. (9): low dynamics, high comparison. E_H of a window of k low states against the subgoal.
@@ -81,7 +90,7 @@ def refine_cost(
         if prefix is not None:
             seen = prefix.map(lambda x: x[:, None].expand(b, s, *x.shape[1:]))
             parts = State.join([seen, predicted], lambda xs: torch.cat(xs, 2))
-        lifted = lift(parts.map(lambda x: x.flatten(0, 1))).map(lambda x: x.unflatten(0, (b, s)))
+        lifted = lift(parts.map(lambda x: x.flatten(0, 1))).map(lambda x: x.reshape(b, s, *x.shape[1:]))
         return Score(lifted.distance(subgoal.map(lambda x: x[:, None])), predicted)
 
     return cost
@@ -113,4 +122,4 @@ def _roll(roll: Roll, context: State, actions: Float[Tensor, "b s l a"]) -> Stat
     """Roll every candidate from its task's context: the one place where (b s) is folded into rows."""
     b, s = actions.shape[:2]
     rows = context.map(lambda x: x[:, None].expand(b, s, *x.shape[1:]).flatten(0, 1))
-    return roll(rows, actions.flatten(0, 1)).map(lambda x: x.unflatten(0, (b, s)))
+    return roll(rows, actions.flatten(0, 1)).map(lambda x: x.reshape(b, s, *x.shape[1:]))

@@ -1,7 +1,7 @@
 """What the three-stage controller remembers between decisions: one frozen record, batch first, passed in and out."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ def take_rows(value: Any, rows: Tensor) -> Any:
     if isinstance(value, torch.Tensor):
         return value[rows.to(value.device)]
     if isinstance(value, np.ndarray):
-        return value[rows.cpu().numpy()]
+        return cast(NDArray[Any], value)[rows.cpu().numpy()]
     return value
 
 
@@ -33,7 +33,7 @@ def put_rows(whole: Any, rows: Tensor, part: Any) -> Any:
     if isinstance(whole, torch.Tensor):
         return _put(whole, rows, part)
     if isinstance(whole, np.ndarray):
-        copy = whole.copy()
+        copy = cast(NDArray[Any], whole).copy()
         copy[rows.cpu().numpy()] = part
         return copy
     return whole

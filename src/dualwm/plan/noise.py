@@ -34,6 +34,8 @@ class Noise:
     def _generators(self, iteration: int) -> list[np.random.Generator]:
         word = (self.search << 32) | iteration
         return [
-            np.random.Generator(np.random.Philox(key=(self.seed << 32) | int(task), counter=[0, 0, word, int(decision)]))
+            np.random.Generator(
+                np.random.Philox(key=(self.seed << 32) | int(task), counter=[0, 0, word, int(decision)])
+            )
             for task, decision in zip(self.tasks, self.decisions, strict=True)
         ]

@@ -1,7 +1,7 @@
 """What a search samples from and refits: Gaussian and categorical distributions over action sequences, as values."""
 
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 import torch
 
@@ -49,9 +49,11 @@ class Gaussian:
 
     @property
     def plan(self) -> Float[Tensor, "b h a"]:
+        """The mean, clipped where candidates are."""
         return self.mean if self.box is None else self.mean.clamp(self.box.low, self.box.high)
 
     def sample(self, count: int, noise: Noise, iteration: int) -> Float[Tensor, "b s h a"]:
+        """Mean plus deviation times (coloured) noise; candidate 0 is the mean."""
         eps = noise.normal(iteration, (count, *self.mean.shape[1:]))
         eps[:, 0] = 0
         if self.mixing is not None:
@@ -61,6 +63,7 @@ class Gaussian:
         return candidates if self.box is None else candidates.clamp(self.box.low, self.box.high)
 
     def refit(self, elites: Float[Tensor, "b e h a"]) -> Self:
+        """The elites' mean and their sample deviation (ddof 1)."""
         return replace(self, mean=elites.mean(1), std=elites.std(1))
 
 
@@ -69,7 +72,7 @@ def smooth_mixing(blocks: int, frame_skip: int, action_dim: int, correlation: fl
     environment steps, `correlation` from one step to the next, independent between action dimensions."""
     steps = blocks * frame_skip
     time = torch.arange(steps, dtype=torch.float64)
-    factor = torch.linalg.cholesky(correlation ** (time[:, None] - time[None, :]).abs())
+    factor = cast(Tensor, torch.linalg.cholesky(correlation ** (time[:, None] - time[None, :]).abs()))
     return torch.kron(factor.T.contiguous(), torch.eye(action_dim, dtype=torch.float64)).float()
 
 
@@ -82,12 +85,15 @@ class Squashed:
 
     @property
     def plan(self) -> Float[Tensor, "b h a"]:
+        """The squashed mean."""
         return self._squash(self.inner.mean)
 
     def sample(self, count: int, noise: Noise, iteration: int) -> Float[Tensor, "b s h a"]:
+        """The inner distribution's candidates, squashed."""
         return self._squash(self.inner.sample(count, noise, iteration))
 
     def refit(self, elites: Float[Tensor, "b e h a"]) -> Self:
+        """Unsquash the elites and refit the inner distribution."""
         return replace(self, inner=self.inner.refit(unsquash(elites, self.box)))
 
     def _squash(self, v: Tensor) -> Tensor:
@@ -126,17 +132,20 @@ class Categorical:
 
     @property
     def plan(self) -> Float[Tensor, "b h a"]:
+        """The most probable action of every step."""
         return self._one_hot(self.indices)
 
     def sample(self, count: int, noise: Noise, iteration: int) -> Float[Tensor, "b s h a"]:
+        """Gumbel-max: independent draws per step; candidate 0 is the most probable plan."""
         gumbel = noise.gumbel(iteration, (count, *self.probabilities.shape[1:]))
         chosen = (self.probabilities.clamp_min(1e-12).log()[:, None] + gumbel).argmax(-1)
         chosen[:, 0] = self.indices
         return self._one_hot(chosen)
 
     def refit(self, elites: Float[Tensor, "b e h a"]) -> Self:
+        """The elites' smoothed frequencies, mixed into the old distribution."""
         values = self.probabilities.shape[-1]
-        frequency = elites.unflatten(-1, (-1, values)).mean(1)
+        frequency = elites.reshape(*elites.shape[:-1], -1, values).mean(1)
         smoothed = (frequency + self.smoothing) / (1 + values * self.smoothing)
         return replace(self, probabilities=self.momentum * self.probabilities + (1 - self.momentum) * smoothed)
 

@@ -69,6 +69,7 @@ class Found:
 
     @property
     def plan(self) -> Float[Tensor, "b h a"]:
+        """The plan of the final proposal."""
         return self.proposal.plan
 
 

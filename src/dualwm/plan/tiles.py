@@ -22,6 +22,7 @@ class Tiled:
     rows: int
 
     def __call__(self, *args: State | Tensor) -> State:
+        """The call, tile by tile."""
         count = len(args[0].latent) if isinstance(args[0], State) else len(args[0])
         pieces: list[State] = []
         for begin in range(0, count, self.rows):
