@@ -1,0 +1,65 @@
+"""`dualwm train`: a recipe into a System folder."""
+
+import json
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tyro.conf import Positional
+
+
+@dataclass(frozen=True, kw_only=True)
+class Args:
+    """Train a recipe into a System folder. Interrupted or killed, the same command continues."""
+
+    recipe: Positional[str]
+    """tworoom/laptop, tworoom/paper or tworoom/tiny."""
+    out: Path | None = None
+    """System folder to write; by default runs/RECIPE-SEED."""
+    data: Path | None = None
+    """Data set to train on; by default data/WORLD-train-EPISODES, recorded now if it is missing."""
+    seed: int = 0
+    """Seed of weights, sample order and noise."""
+    estimate: bool = False
+    """Time 20 steps, print how long the whole would take and how much it needs, and stop."""
+    tensorboard: bool = False
+    """Also write TensorBoard events (extra `tensorboard`)."""
+    stop_after_minutes: float | None = None
+    """Write a checkpoint and stop after this many minutes."""
+    device: str = "auto"
+    """cpu, cuda, mps, or auto: a GPU where there is one."""
+    json: bool = False
+    """Print one JSON object at the end, and plain lines instead of a live panel."""
+
+
+def run(args: Args) -> int:
+    """Train, or continue."""
+    from dualwm.recipes import find_recipe
+    from dualwm.zoo.training import rehearse, train
+
+    recipe = find_recipe(args.recipe)
+    data = args.data or Path("data") / f"{recipe.world}-train-{recipe.episodes}"
+    out = args.out or Path("runs") / f"{recipe.name.replace('/', '-')}-{args.seed}"
+    command = shlex.join(["dualwm", *sys.argv[1:]])
+    if args.estimate:
+        estimate = rehearse(recipe, out, data, args.seed, command)
+        print(json.dumps(estimate.to_plain()) if args.json else estimate.text())
+        return 0
+    stop = None if args.stop_after_minutes is None else args.stop_after_minutes * 60
+    trained = train(
+        recipe,
+        out,
+        data,
+        seed=args.seed,
+        command=command,
+        tensorboard=args.tensorboard,
+        stop_after_s=stop,
+        device=args.device,
+    )
+    summary = trained.summary
+    if args.json:
+        print(json.dumps({"out": str(out), **asdict(summary)}))
+    elif trained.system is not None:
+        print(f"System folder: {out}. Next: dualwm eval {out} --task {recipe.world} --offset 100 --seeds 1000")
+    return 0 if summary.finished else 3

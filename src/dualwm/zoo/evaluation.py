@@ -1,0 +1,221 @@
+"""`dualwm.evaluate`: a system by name, its tasks by protocol, success with intervals and floors."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dualwm.data.collect import collect
+from dualwm.data.collections import first_seed
+from dualwm.data.store import Store
+from dualwm.envs.base import World, episodes, get_world
+from dualwm.errors import RecipeError, did_you_mean
+from dualwm.evaluate.cell import Entrant, evaluate_cell
+from dualwm.evaluate.closed_loop import Progress
+from dualwm.evaluate.floors import FLOORS, floor
+from dualwm.evaluate.outcomes import RunFolder
+from dualwm.evaluate.pool import PairPool, build_pool
+from dualwm.evaluate.summary import Summary
+from dualwm.evaluate.tasks import sample_taskset
+from dualwm.records import TaskSet
+from dualwm.zoo.system import System, asset, load, shipped_systems
+
+_SHORT = {"search": "low_search", "route_search": "high_search"}
+DEV_SEED = 1000
+"""Evaluation seeds from here on draw their tasks from the dev collection."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """`FLOOR | NAME | FOLDER`, each with `[:variant][:key=value...]`."""
+
+    base: str
+    variant: str = "full"
+    overrides: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @staticmethod
+    def parse(text: str) -> "Spec":
+        """From the command line."""
+        base, *words = text.split(":")
+        variant, overrides = "full", dict[str, Any]()
+        for word in words:
+            key, equals, value = word.partition("=")
+            if equals:
+                overrides[_SHORT.get(key, key)] = _value(value)
+            elif word:
+                variant = word
+        return Spec(base=base, variant=variant, overrides=overrides)
+
+    def __str__(self) -> str:
+        words = [] if self.variant == "full" else [self.variant]
+        words += [f"{key}={value}" for key, value in sorted(self.overrides.items())]
+        return ":".join([self.base, *words])
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    if text == "none":
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def pool_of(world: World, collection: str, home: Path = Path("data")) -> PairPool:
+    """The shipped pool of a world, or one built from a collection recorded (or found) below `home`."""
+    try:
+        return PairPool.load(asset(world.name, f"pool-{collection}.npz"))
+    except Exception:
+        if collection == "test":
+            raise
+    folder = home / f"{world.name}-{collection}"
+    count = 1000
+    collect(
+        world,
+        folder,
+        record=lambda seeds, cap: episodes(world, seeds, cap),
+        episodes=count,
+        seed=first_seed(collection, 0, count),
+        max_env_steps=200,
+        collection=collection,
+        command="dualwm eval",
+    )
+    return build_pool(collection, Store.open(folder), world)
+
+
+def tasksets(
+    world: World,
+    *,
+    goal_offset_env_steps: int,
+    seeds: Sequence[int],
+    num_tasks: int,
+    protocol: str,
+    rule: str | None = None,
+) -> list[TaskSet]:
+    """One TaskSet per seed. Seeds of 1000 and above draw from dev, smaller ones from test."""
+    pools: dict[str, PairPool] = {}
+    chosen: list[TaskSet] = []
+    for seed in seeds:
+        name = "dev" if seed >= DEV_SEED else "test"
+        if name not in pools:
+            pools[name] = pool_of(world, name)
+        chosen.append(
+            sample_taskset(
+                pools[name],
+                seed=seed,
+                num_tasks=num_tasks,
+                goal_offset_env_steps=goal_offset_env_steps,
+                protocol=protocol,
+                rule=rule,
+            )
+        )
+    return chosen
+
+
+def entrant(spec: Spec, world: World, goal_offset_env_steps: int, variant: str) -> Entrant:
+    """A floor or a system, ready to enter an evaluation."""
+    if spec.base in FLOORS:
+        return Entrant(
+            system=str(spec),
+            weights_digest="none",
+            frame_size=8,
+            threads=torch.get_num_threads(),
+            precision="none",
+            controller=lambda taskset: floor(spec.base, world, taskset, variant),
+        )
+    known = {**shipped_systems(), **dict.fromkeys(FLOORS)}
+    if spec.base not in known and not Path(spec.base).exists():
+        raise RecipeError(
+            f"There is no floor, shipped system or folder named {spec.base!r}. {did_you_mean(spec.base, known)}"
+        )
+    system = load(spec.base)
+    if system.task["world"] != world.name:
+        raise RecipeError(
+            f"{spec.base} was trained in the world {system.task['world']!r} and cannot be evaluated in {world.name!r}. "
+            f"Pass --task {system.task['world']}."
+        )
+    settings = system.settings(spec.variant, goal_offset_env_steps, spec.overrides)
+    controller = system.controller(spec.variant, goal_offset_env_steps, **spec.overrides)
+    return Entrant(
+        system=str(spec),
+        weights_digest=system.weights_digest,
+        frame_size=system.image_size,
+        threads=torch.get_num_threads(),
+        precision=str(getattr(settings, "precision", "float32")),
+        controller=lambda taskset: controller,
+    )
+
+
+def evaluate(
+    system: str | System,
+    task: str = "tworoom",
+    *,
+    goal_offset_env_steps: int = 100,
+    seeds: Sequence[int] = (0, 1, 42),
+    num_tasks: int = 200,
+    protocol: str = "heldout",
+    variant: str = "snap",
+    rule: str | None = None,
+    out: Path | None = None,
+    ledger: Path | None = None,
+    batch_size: int | None = None,
+    single_tasks: int = 3,
+    on_progress: Callable[[TaskSet, Progress], None] | None = None,
+) -> Summary:
+    """Success of a system on matched tasks, with interval, floors and planning time.
+
+    `system` is `FLOOR | NAME | FOLDER[:variant][:key=value...]` or a loaded System.
+    """
+    world = get_world(task)
+    sets = tasksets(
+        world,
+        goal_offset_env_steps=goal_offset_env_steps,
+        seeds=seeds,
+        num_tasks=num_tasks,
+        protocol=protocol,
+        rule=rule,
+    )
+    if isinstance(system, System):
+        controller = system.controller(goal_offset_env_steps=goal_offset_env_steps)
+        settings = system.settings(goal_offset_env_steps=goal_offset_env_steps)
+        enters = Entrant(
+            system=system.name,
+            weights_digest=system.weights_digest,
+            frame_size=system.image_size,
+            threads=torch.get_num_threads(),
+            precision=str(getattr(settings, "precision", "float32")),
+            controller=lambda taskset: controller,
+        )
+    else:
+        enters = entrant(Spec.parse(system), world, goal_offset_env_steps, variant)
+    folder = None
+    if out is not None:
+        folder = RunFolder.open(
+            out,
+            {
+                "task": task,
+                "goal_offset_env_steps": goal_offset_env_steps,
+                "seeds": list(seeds),
+                "num_tasks": num_tasks,
+                "protocol": protocol,
+                "variant": variant,
+                "system": enters.system,
+            },
+        )
+    return evaluate_cell(
+        world,
+        enters,
+        sets,
+        variant=variant,
+        folder=folder,
+        batch_size=batch_size,
+        ledger=ledger,
+        single_tasks=single_tasks,
+        on_progress=on_progress,
+    )
