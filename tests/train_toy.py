@@ -8,6 +8,7 @@ real processes without paying for a fresh interpreter each time.
 import importlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -58,7 +59,9 @@ class Toy(nn.Module):
         super().__init__()
         with torch.random.fork_rng([]):
             torch.manual_seed(5)
-            self.body = nn.Sequential(nn.Linear(3, 16, bias=False), BatchNorm(16), nn.GELU(), Dropout(0.1), nn.Linear(16, 6))
+            self.body = nn.Sequential(
+                nn.Linear(3, 16, bias=False), BatchNorm(16), nn.GELU(), Dropout(0.1), nn.Linear(16, 6)
+            )
             self.head = nn.Sequential(nn.Linear(6, 16, bias=False), BatchNorm(16), nn.GELU(), nn.Linear(16, 2))
 
 
@@ -128,6 +131,19 @@ class Low:
 
     def rehearsal(self, model: Toy) -> Rehearsal:
         return Rehearsal(source=self.samples)
+
+
+@dataclass
+class StopAt(Low):
+    """Sends its own process a signal while the given step is computed."""
+
+    at: int = 13
+    number: int = signal.SIGINT
+
+    def terms(self, model: Toy, batch: Mapping[str, torch.Tensor], step: StepKey) -> dict[str, torch.Tensor]:
+        if step.step == self.at and torch.is_grad_enabled():
+            os.kill(os.getpid(), self.number)
+        return super().terms(model, batch, step)
 
 
 @dataclass
@@ -222,9 +238,9 @@ class Server:
         self._process.wait()
         self._process.stdout.close()
 
-    def train(self, out: Path, kill_after_s: float | None = None, kill_at: str = "", signal: int = 9) -> int:
-        """Train in a child; its exit status, negative for the signal that killed it."""
-        (status,) = self._ask({"out": str(out), "kill_after_s": kill_after_s, "kill_at": kill_at, "signal": signal})
+    def train(self, out: Path, kill_after_s: float | None = None, kill_at: str = "", stop_by: int = 0) -> int:
+        """Train in a child; its exit status, negative for the signal that killed it, 3 if it stopped politely."""
+        (status,) = self._ask({"out": str(out), "kill_after_s": kill_after_s, "kill_at": kill_at, "stop_by": stop_by})
         return status
 
     def together(self, call: str, out: Path, world: int) -> list[int]:
@@ -248,7 +264,7 @@ def serve() -> None:
         children = [_fork(request, rank) for rank in range(request.get("world", 1))]
         if request.get("kill_after_s") is not None:
             time.sleep(request["kill_after_s"])
-            os.kill(children[0], request["signal"])
+            os.kill(children[0], signal.SIGKILL)
         print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], flush=True)
 
 
@@ -270,7 +286,8 @@ def _child(request: dict[str, Any], rank: int) -> int:
     out = Path(request["out"])
     if "call" not in request:
         os.environ["DUALWM_KILL_AT"] = request["kill_at"]
-        return 0 if train(out)[1].finished else 3
+        low = StopAt(number=request["stop_by"]) if request["stop_by"] else Low()
+        return 0 if train(out, stages=[low, High()])[1].finished else 3
     # What torchrun tells each process it launches.
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(request["world"])}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(request["port"]), "GLOO_SOCKET_IFNAME": "lo"}

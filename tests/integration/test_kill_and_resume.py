@@ -1,6 +1,5 @@
 """A training run is killed for real, continued by the same call, and must end as if nothing had happened."""
 
-import json
 import random
 import signal
 import time
@@ -72,19 +71,11 @@ def test_killed_at_each_write_of_a_checkpoint_the_run_ends_with_the_same_bits(se
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_polite_stop_writes_a_checkpoint_and_the_run_ends_with_the_same_bits(server, uninterrupted, tmp_path, number):
-    reference, seconds = uninterrupted
-    for attempt in range(8):
-        out = tmp_path / str(attempt)
-        status = server.train(out, kill_after_s=seconds * (0.3 + 0.05 * attempt), signal=number)
-        if status == 3:
-            break
-    assert status == 3, "the child reports an unfinished run"
-    newest = max((out / "checkpoints").glob("*.json"))
-    steps = [line["step"] for line in metrics(out) if line["stage"] == ("low", "high")[int(newest.stem[:2])]]
-    assert json.loads(newest.read_text())["facts"]["step"] >= max(steps, default=0), "no step was lost"
-    assert server.train(out) == 0
-    assert_same_end(out, reference)
+def test_a_polite_stop_loses_no_step_and_the_run_ends_with_the_same_bits(server, uninterrupted, tmp_path, number):
+    assert server.train(tmp_path, stop_by=number) == 3, "the child reports an unfinished run"
+    assert (tmp_path / "checkpoints" / f"{Position(0, 14).name}.json").exists(), "the step begun was completed"
+    assert server.train(tmp_path) == 0
+    assert_same_end(tmp_path, uninterrupted[0])
 
 
 def test_the_last_checkpoint_holds_the_weights_and_no_optimiser(uninterrupted):

@@ -88,7 +88,7 @@ class StepKey:
         return torch.Generator().manual_seed(hash64(self.seed, self.step, *words) >> 1)
 
     def sample_normal(self, shape: tuple[int, ...], *words: str | int) -> Float[Tensor, "b ..."]:
-        """Standard normals (b, *shape), float32, on the CPU; row i depends on (seed, step, sample_ids[i], words) only."""
+        """Standard normals (b, *shape), float32, on the CPU. Row i depends on (seed, step, sample_ids[i], words)."""
         rows = normals(hash64(self.seed, self.step, *words), self._ids(), shape)
         return torch.from_numpy(rows).to(torch.float32)
 

@@ -23,7 +23,7 @@ class Paced(Low):
 
 def test_a_stage_of_known_pace_is_estimated_within_its_range():
     settings = replace(SETTINGS, steps=1000, heldout_every_steps=1000)
-    found = estimate(Toy(), [Paced(settings)], seed=0, steps=4)
+    found = estimate(Toy(), [Paced(settings)], seed=0, steps=2)
     (stage,) = found.stages
     assert stage.seconds[0] >= 20
     assert stage.seconds[0] < stage.seconds[1]

@@ -2,14 +2,13 @@
 
 import json
 import math
-import os
 import signal
 from dataclasses import replace
 
 import pytest
 import torch
 from rich.console import Console
-from train_toy import SETTINGS, High, Low, Samples, Toy, metrics, train
+from train_toy import SETTINGS, High, Low, Samples, StopAt, Toy, metrics, train
 
 from dualwm.errors import DataError, RecipeError, SystemFolderError, WorldError
 from dualwm.nets.batchnorm import batchnorms
@@ -31,17 +30,6 @@ class Notes(Silent):
         self.warnings.append(text)
 
 
-class StopAt(Low):
-    """Asks for a stop, as Ctrl-C does, while the given step is computed."""
-
-    at = 13
-
-    def terms(self, model, batch, step):
-        if step.step == self.at and torch.is_grad_enabled():
-            os.kill(os.getpid(), signal.SIGINT)
-        return super().terms(model, batch, step)
-
-
 def same(model, other):
     return all(torch.equal(a, other.state_dict()[name]) for name, a in model.state_dict().items())
 
@@ -59,13 +47,13 @@ def stopped(out):
 
 
 def test_training_lowers_the_loss_and_reports_its_work(tmp_path):
-    model, summary = train(tmp_path, settings={"steps": 150})
+    model, summary = train(tmp_path, settings={"steps": 80})
     assert summary.finished
     assert [stage.name for stage in summary.stages] == ["low", "high"]
-    assert all(stage.steps == 150 and stage.windows_per_s > 0 for stage in summary.stages)
+    assert all(stage.steps == 80 and stage.windows_per_s > 0 for stage in summary.stages)
     assert all(0 <= stage.waiting_share < 1 for stage in summary.stages)
     losses = [line["loss"] for line in metrics(tmp_path, "train") if line["stage"] == "low"]
-    assert sum(losses[-5:]) < 0.4 * sum(losses[:5])
+    assert sum(losses[-5:]) < 0.6 * sum(losses[:5])
     assert not model.training
 
 
@@ -93,9 +81,7 @@ def test_an_interrupted_run_says_how_to_continue_and_ends_the_same(tmp_path, str
 
 
 def test_a_stop_asked_at_the_last_step_of_a_stage_is_heard(tmp_path, straight):
-    stage = StopAt()
-    stage.at = SETTINGS.steps - 1
-    _, summary = train(tmp_path, stages=[stage, High()])
+    _, summary = train(tmp_path, stages=[StopAt(at=SETTINGS.steps - 1), High()])
     assert not summary.finished
     assert same(train(tmp_path)[0], straight[0])
 
