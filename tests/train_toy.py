@@ -218,8 +218,12 @@ def gradients(out: Path, processes: Processes) -> None:
 
 
 def train_together(out: Path, processes: Processes) -> bool:
+    """A whole run. The processes begin apart: the first one's weights must count."""
+    model = Toy()
+    for parameter in model.parameters():
+        parameter.data += processes.rank
     stages = [Low(reduce=processes), High()]
-    return train(out, stages=stages, processes=processes)[1].finished
+    return train(out, model=model, stages=stages, processes=processes)[1].finished
 
 
 class Server:
