@@ -9,7 +9,7 @@ from torch import nn
 
 from dualwm.errors import RecipeError
 from dualwm.nets.heads import Projector
-from dualwm.nets.images import ConvNet, ImageNorm, ViT
+from dualwm.nets.images import ConvNet, ViT
 from dualwm.registry import part
 from dualwm.shapes import Float, Tensor, UInt8
 
@@ -98,7 +98,6 @@ class Encoder(nn.Module):
         super().__init__()
         self.cameras = tuple(name for name, _, _ in config.cameras)
         self.proprio = tuple(name for name, _ in config.proprio)
-        self.normalise = ImageNorm()
         self.backbones = nn.ModuleDict({name: config.backbone(y, x) for name, y, x in config.cameras})
         features = sum(int(self.backbones[name].width) for name in self.cameras)  # pyright: ignore[reportArgumentType]
         features += sum(width for _, width in config.proprio)
@@ -111,6 +110,6 @@ class Encoder(nn.Module):
     ) -> Float[Tensor, "b d"]:
         """z^L = E_L(o), Eq. (1)."""
         dtype = self.projector.up.weight.dtype
-        features = [self.backbones[name](self.normalise(frames[name])) for name in self.cameras]
+        features = [self.backbones[name](frames[name]) for name in self.cameras]
         features += [(proprio or {})[name].to(dtype) for name in self.proprio]
         return self.projector(torch.cat(features, -1))

@@ -10,22 +10,34 @@ from dualwm.shapes import Float, Tensor, UInt8
 
 _IMAGENET_MEAN = (0.485, 0.456, 0.406)
 _IMAGENET_STD = (0.229, 0.224, 0.225)
+_CENTRE = 128.0
 
 
-class ImageNorm(nn.Module):
-    """Frames as floats with ImageNet's mean and deviation, channels first in shape, channels last in memory."""
+class PatchStem(nn.Conv2d):
+    """Non-overlapping patches of uint8 frames, normalised by ImageNet's mean and deviation, to channels.
 
-    mean: Tensor
-    std: Tensor
+    The normalisation is folded into the convolution, which is the same arithmetic with one pass less over the pixels.
+    Bytes are centred first, because a half-precision product of large raw values would round away small differences.
+    """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.tensor(_IMAGENET_MEAN) * 255, persistent=False)
-        self.register_buffer("std", torch.tensor(_IMAGENET_STD) * 255, persistent=False)
+    scale: Tensor
+    shift: Tensor
 
-    def forward(self, frames: UInt8[Tensor, "b y x 3"]) -> Float[Tensor, "b 3 y x"]:
-        """Frames as the backbones want them."""
-        return ((frames.to(self.mean.dtype) - self.mean) / self.std).permute(0, 3, 1, 2)
+    def __init__(self, width: int, patch: int) -> None:
+        super().__init__(3, width, patch, patch)
+        mean, std = torch.tensor(_IMAGENET_MEAN) * 255, torch.tensor(_IMAGENET_STD) * 255
+        self.register_buffer("scale", (1 / std)[:, None, None], persistent=False)
+        self.register_buffer("shift", ((_CENTRE - mean) / std)[:, None, None], persistent=False)
+
+    def forward(self, input: UInt8[Tensor, "b y x 3"]) -> Float[Tensor, "b d v u"]:
+        """One vector per patch of the frames."""
+        assert self.bias is not None
+        dtype = self.weight.dtype
+        if torch.is_autocast_enabled(input.device.type):
+            dtype = torch.get_autocast_dtype(input.device.type)
+        centred = input.to(dtype).sub_(_CENTRE).permute(0, 3, 1, 2)
+        bias = self.bias + (self.weight * self.shift).sum((1, 2, 3))
+        return F.conv2d(centred, self.weight * self.scale, bias, self.stride)
 
 
 class ViT(nn.Module):
@@ -34,7 +46,7 @@ class ViT(nn.Module):
     def __init__(self, size: tuple[int, int], patch: int, width: int, depth: int, heads: int) -> None:
         super().__init__()
         patches = (size[0] // patch) * (size[1] // patch)
-        self.patchify = nn.Conv2d(3, width, patch, patch)
+        self.patchify = PatchStem(width, patch)
         self.cls = nn.Parameter(torch.zeros(1, 1, width))
         self.positions = nn.Parameter(torch.zeros(1, patches + 1, width))
         self.blocks = nn.ModuleList(_ViTBlock(width, heads) for _ in range(depth))
@@ -44,7 +56,7 @@ class ViT(nn.Module):
         nn.init.trunc_normal_(self.cls, std=0.02)
         nn.init.trunc_normal_(self.positions, std=0.02)
 
-    def forward(self, x: Float[Tensor, "b 3 y x"]) -> Float[Tensor, "b d"]:
+    def forward(self, x: UInt8[Tensor, "b y x 3"]) -> Float[Tensor, "b d"]:
         """One vector of features per frame."""
         tokens = self.patchify(x).flatten(2).transpose(1, 2)
         tokens = torch.cat([self.cls.expand(len(x), -1, -1), tokens], 1) + self.positions
@@ -83,16 +95,16 @@ class ConvNet(nn.Module):
 
     def __init__(self, size: tuple[int, int], patch: int, channels: tuple[int, ...]) -> None:
         super().__init__()
-        self.stem = nn.Conv2d(3, channels[0], patch, patch)
+        self.stem = PatchStem(channels[0], patch)
         self.convolutions = nn.ModuleList(nn.Conv2d(i, o, 3, 2, 1) for i, o in pairwise(channels))
         grid = [side // patch for side in size]
         for _ in self.convolutions:
             grid = [-(-side // 2) for side in grid]
         self.width = channels[-1] * grid[0] * grid[1]
 
-    def forward(self, x: Float[Tensor, "b 3 y x"]) -> Float[Tensor, "b d"]:
+    def forward(self, frames: UInt8[Tensor, "b y x 3"]) -> Float[Tensor, "b d"]:
         """One vector of features per frame."""
-        x = self.stem(x)
+        x = self.stem(frames)
         for convolution in self.convolutions:
             x = convolution(F.gelu(x))
         return F.gelu(x).flatten(1)
