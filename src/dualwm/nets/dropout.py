@@ -66,7 +66,8 @@ def _uniform(key: DropoutKey, x: Tensor) -> Tensor:
     rows_per_sample = x.shape[0] // ids.shape[0]
     width = x[0].numel() * rows_per_sample
     element = torch.arange(width, device=x.device)
-    base = _mix(ids + _mix(torch.tensor(key.seed * 1_000_003 + key.step * 131 + key.calls, device=x.device)))
+    word = ((key.seed * 1_000_003 + key.step) * 65_537 + key.calls) % (1 << 63)
+    base = _mix(ids + _mix(torch.tensor(word, device=x.device)))
     mixed = _mix(base[:, None] + element[None, :] * 0x9E3779B1)
     return ((mixed >> 11) & 0xFFFFFF).reshape(x.shape).to(torch.float32) / float(1 << 24)
 

@@ -12,12 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from dualwm.errors import RecipeError
 from dualwm.plan.costs import REDUCTIONS, converge_cost, refine_cost, route_cost
 from dualwm.plan.memory import Memory
 from dualwm.plan.noise import SEARCHES, Noise
 from dualwm.plan.proposals import Box, Categorical, Gaussian, Proposal, Squashed, smooth_mixing, unsquash
 from dualwm.plan.search import Found, search
 from dualwm.plan.settings import PlannerSettings
+from dualwm.plan.situation import Propose, Situation, usual
 from dualwm.plan.trace import Decision
 from dualwm.records import Goal, Observation
 from dualwm.shapes import Tensor
@@ -91,10 +93,25 @@ class ThreeStage:
     model: Model
     actions: Actions
     settings: PlannerSettings
+    propose: Propose = usual
+    """What each search samples from: a value that may look at context, goal and stage."""
+    cameras: tuple[str, ...] = ("front",)
+    """What the model looks through; nothing else is drawn for it."""
+
+    def __post_init__(self) -> None:
+        settings, k = self.settings, self.model.window
+        lasts = settings.route_every_decisions
+        if settings.guided_decisions and (settings.low_plan_steps < k or not (lasts is None or 1 <= lasts <= k)):
+            raise RecipeError(
+                f"A high step of this model is window={k} low steps. Guidance needs low_plan_steps of at least that, "
+                f"found {settings.low_plan_steps}, and route_every_decisions from 1 to {k} or None, found {lasts}. "
+                "Change the planner's settings, or set guided_decisions=0 to plan at the low level only."
+            )
 
     def start(self, goal: Goal, tasks: Sequence[int], seed: int) -> Memory:
         """Memory of new tasks: the goal encoded once in both spaces, nothing observed yet."""
         model, k, b = self.model, self.model.window, len(tasks)
+        remembered = max(k, model.low_history)
         goal_L = model.encode_goal(goal)
         goal_H = model.lift(goal_L.map(lambda x: x[:, None].expand(b, k, *x.shape[1:])))
         block = self.actions.frame_skip * (self.actions.discrete_values or self.actions.action_dim)
@@ -105,8 +122,8 @@ class ThreeStage:
             decision=np.zeros(b, dtype=np.int64),
             goal_L=goal_L,
             goal_H=goal_H,
-            history=goal_L.map(lambda x: torch.zeros_like(x)[:, None].repeat(1, k, *(1,) * (x.ndim - 1))),
-            blocks=torch.zeros(b, k, block, device=model.device),
+            history=goal_L.map(lambda x: torch.zeros_like(x)[:, None].repeat(1, remembered, *(1,) * (x.ndim - 1))),
+            blocks=torch.zeros(b, remembered, block, device=model.device),
             seen=nothing,
             guided=nothing,
             routes=nothing,
@@ -140,7 +157,11 @@ class ThreeStage:
 
     @property
     def _context_length(self) -> int:
-        return min(self.settings.history, self.model.low_history, self.model.window)
+        return min(self.settings.history, self.model.low_history)
+
+    def lift(self, memory: Memory) -> State:
+        """The high state of the last k observed low states."""
+        return self.model.lift(memory.history[:, -self.model.window :])
 
     def _observe(self, memory: Memory, observation: Observation) -> Memory:
         """Append the current frame's latent, and the block that led to it, to the history."""
@@ -179,7 +200,7 @@ class ThreeStage:
     def _plan_route(self, memory: Memory) -> Memory:
         """Eq. (8): search macro-actions; the predicted states along them are the route, the first is the subgoal."""
         settings, model = self.settings, self.model
-        z_H = model.lift(memory.history)
+        z_H = self.lift(memory)
         b, steps = len(memory.tasks), settings.high_plan_steps
         mean = torch.zeros(b, steps, model.macro_width, device=model.device)
         if settings.warm_start_route:
@@ -187,12 +208,9 @@ class ThreeStage:
             mean = left.nan_to_num(nan=0.0)
         reduction = REDUCTIONS[settings.route_cost]
         cost = route_cost(model.roll_high, z_H, memory.goal_H, reduction)
-        found = search(
-            cost,
-            Gaussian(mean, torch.full_like(mean, settings.high_std)),
-            settings.high_search,
-            self._noise(memory, "route"),
-        )
+        fresh = Gaussian(mean, torch.full_like(mean, settings.high_std))
+        proposal = self.propose(Situation("route", z_H[:, None], memory.goal_H, memory.goal_L, fresh))
+        found = search(cost, proposal, settings.high_search, self._noise(memory, "route"))
         route = model.roll_high(z_H, found.plan)
         nearest = route.distance(memory.goal_H[:, None]).argmin(1).cpu()
         close = nearest < settings.converge_within_high_steps
@@ -223,11 +241,11 @@ class ThreeStage:
             p = int(memory.progress[0])
             prefix = memory.history[:, -p:] if p else None
             cost = refine_cost(model.roll_low, model.lift, context, past, prefix, memory.subgoal, model.window)
-            objective, name = memory.routes, "refine"
+            objective, name, target = memory.routes, "refine", memory.subgoal
         else:
             cost = converge_cost(model.roll_low, context, past, memory.goal_L, REDUCTIONS[settings.final_cost])
-            objective, name = torch.full_like(memory.routes, -1), "converge"
-        proposal = self._low_proposal(memory, objective)
+            objective, name, target = torch.full_like(memory.routes, -1), "converge", memory.goal_L
+        proposal = self.propose(Situation(name, context, target, memory.goal_L, self._low_proposal(memory, objective)))
         found = search(cost, proposal, settings.low_search, self._noise(memory, name))
         reuse = settings.final_reuse_decisions if stage == 2 else 0
         memory = replace(memory, plan=found.plan, objective=objective, reuse=torch.full_like(memory.reuse, reuse))
@@ -293,7 +311,7 @@ class _Trace:
     def of(controller: ThreeStage, memory: Memory, stage: Tensor, routed: Tensor) -> "_Trace":
         settings, b = controller.settings, len(memory.tasks)
         z = memory.history[:, -1]
-        z_H = controller.model.lift(memory.history)
+        z_H = controller.lift(memory)
         empty = np.full((b, settings.low_search.iterations), np.nan, np.float32)
         return _Trace(
             Decision(

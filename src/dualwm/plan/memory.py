@@ -55,8 +55,9 @@ class Memory:
     goal_L: State
     goal_H: State
     history: State
-    """(b, k) most recent encoded frames, oldest first; rows before `seen` repeat the oldest."""
-    blocks: Float[Tensor, "b k a"]
+    """(b, n) most recent encoded frames, oldest first, as many as E_H or P_L looks at; rows before `seen` repeat the
+    oldest."""
+    blocks: Float[Tensor, "b n a"]
     """Normalised action blocks; entry i led from history frame i - 1 to frame i."""
     seen: Int[Tensor, " b"]
     """Frames observed so far."""

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dualwm.shapes import Float, Tensor
+from dualwm.shapes import Float, Int, Tensor
 
 SEARCHES = {"route": 1, "refine": 2, "converge": 3}
 
@@ -31,11 +31,16 @@ class Noise:
         rows = [g.gumbel(size=shape).astype(np.float32) for g in self._generators(iteration)]
         return torch.from_numpy(np.stack(rows)).to(self.device)
 
-    def _generators(self, iteration: int) -> list[np.random.Generator]:
+    def integers(self, iteration: int, below: int, shape: tuple[int, ...]) -> Int[Tensor, "b *shape"]:
+        """Whole numbers in [0, below), one block of `shape` per task; independent of the iteration's normal numbers."""
+        rows = [g.integers(below, size=shape) for g in self._generators(iteration, stream=1)]
+        return torch.from_numpy(np.stack(rows)).to(self.device)
+
+    def _generators(self, iteration: int, stream: int = 0) -> list[np.random.Generator]:
         word = (self.search << 32) | iteration
         return [
             np.random.Generator(
-                np.random.Philox(key=(self.seed << 32) | int(task), counter=[0, 0, word, int(decision)])
+                np.random.Philox(key=(self.seed << 32) | int(task), counter=[0, stream, word, int(decision)])
             )
             for task, decision in zip(self.tasks, self.decisions, strict=True)
         ]

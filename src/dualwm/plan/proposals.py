@@ -103,7 +103,9 @@ class Squashed:
 def unsquash(actions: Tensor, box: Box) -> Tensor:
     """The inverse of the squashing, kept away from the infinite ends."""
     unit = (actions - box.low) / (box.high - box.low) * 2 - 1
-    return unit.clamp(-0.999, 0.999).atanh()
+    unit = unit.clamp(-0.999, 0.999)
+    # Not `atanh`: its last bit depends on where in the tensor an element stands, and so on a task's batch mates.
+    return (unit.log1p() - (-unit).log1p()) / 2
 
 
 @dataclass(frozen=True)
