@@ -1,4 +1,7 @@
-"""P_L and P_H: recursive dynamics over latent vectors, Eq. (2) and Eq. (4)."""
+"""P_L and P_H: recursive dynamics over latent vectors, Eq. (2) and Eq. (4); and what every dynamics model offers."""
+
+from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from torch import nn
@@ -6,6 +9,49 @@ from torch import nn
 from dualwm.nets.heads import Projector
 from dualwm.nets.transformer import Transformer, TransformerSize
 from dualwm.shapes import Float, Tensor
+from dualwm.states import State
+
+
+class Dynamics(Protocol):
+    """What losses and planners ask of a dynamics model: recursive, prefix-parallel and variable-length ones alike."""
+
+    @property
+    def history(self) -> int:
+        """Observed states it makes use of, at most."""
+        ...
+
+    @property
+    def span(self) -> int:
+        """Steps one call predicts without reading a prediction; longer rollouts chain such calls. 1 is recursive."""
+        ...
+
+    def rollout(self, context: State, actions: Float[Tensor, "b l a"]) -> State:
+        """Eq. (4): t observed states, the t - 1 actions between them and n future ones -> n predicted states (b, n)."""
+        ...
+
+
+def chained(
+    jump: Callable[[State, Tensor], State],
+    context: State,
+    actions: Float[Tensor, "b l a"],
+    *,
+    history: int,
+    span: int,
+    truncate: bool = False,
+) -> State:
+    """Eq. (4) by jumps of at most `span` steps, each from the last `history` states, observed or predicted.
+
+    With span 1 this is the recursive rollout. `truncate` cuts the gradient where a prediction is fed back.
+    """
+    known, predicted = context, list[State]()
+    t, steps = context.batch_shape[1], actions.shape[1] - context.batch_shape[1] + 1
+    for done in range(0, steps, span):
+        end, ahead = t + done, min(span, steps - done)
+        begin = max(0, end - history)
+        predicted.append(jump(known[:, begin:], actions[:, begin : end - 1 + ahead]))
+        newest = predicted[-1].map(torch.detach) if truncate else predicted[-1]
+        known = State.join([known, newest], lambda parts: torch.cat(parts, 1))
+    return State.join(predicted, lambda parts: torch.cat(parts, 1))
 
 
 class Predictor(nn.Module):

@@ -6,6 +6,7 @@ from typing import Protocol
 import torch
 from torch import nn
 
+from dualwm.errors import RecipeError
 from dualwm.nets.transformer import Transformer, TransformerSize
 from dualwm.registry import nested, part
 from dualwm.shapes import Float, Tensor
@@ -47,6 +48,27 @@ class _TransformerWindow(nn.Module):
     def forward(self, window: Float[Tensor, "b k d"]) -> Float[Tensor, "b e"]:
         """Eq. (1): the high latent lives at the window's last frame."""
         return self.out(self.norm(self.core(window)[:, -1]))
+
+
+@part("window_encoder", "identity")
+@dataclass(frozen=True, kw_only=True)
+class IdentityWindow:
+    """One space for both scales: a window's high state is its last low state. Nothing is learned."""
+
+    def build(self, low_width: int, high_width: int, window: int) -> nn.Module:
+        """The module."""
+        del window
+        if low_width != high_width:
+            raise RecipeError(
+                f"The window encoder 'identity' shares one space between the levels, so their widths must be equal; "
+                f"got {low_width} and {high_width}. Change high.width or choose another window encoder."
+            )
+        return _IdentityWindow()
+
+
+class _IdentityWindow(nn.Module):
+    def forward(self, window: Float[Tensor, "b k d"]) -> Float[Tensor, "b d"]:
+        return window[:, -1]
 
 
 def windows(z: Float[Tensor, "b t d"], k: int) -> Float[Tensor, "b m k d"]:

@@ -6,7 +6,7 @@ same window alignment, are searched together. A row's result never depends on wh
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self, cast
+from typing import Protocol, cast
 
 import numpy as np
 import torch
@@ -24,14 +24,6 @@ from dualwm.plan.trace import Decision
 from dualwm.records import Goal, Observation
 from dualwm.shapes import Tensor
 from dualwm.states import State
-
-
-class Rememberable(Protocol):
-    """A controller's memory: batch first, and rows can be taken."""
-
-    def take(self, rows: Tensor | NDArray[Any]) -> Self:
-        """The memory of some of its tasks."""
-        ...
 
 
 class Model(Protocol):
