@@ -69,5 +69,10 @@ class PlannerSettings:
                 "Plan lengths, history, final_reuse_decisions and tile_rows must be at least 1, guided_decisions and "
                 f"max_routes at least 0; got {self}."
             )
+        if self.final_reuse_decisions > self.low_plan_steps:
+            raise RecipeError(
+                f"A plan of low_plan_steps={self.low_plan_steps} blocks cannot serve "
+                f"final_reuse_decisions={self.final_reuse_decisions} decisions, one block each."
+            )
         if not 0 <= self.correlation < 1:
             raise RecipeError(f"correlation must lie in [0, 1), got {self.correlation}.")
