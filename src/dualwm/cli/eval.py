@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 @dataclass(frozen=True, kw_only=True)
 class Args:
-    """Success of a system on matched tasks, with intervals and floors. Killed, the same command runs what is missing."""
+    """Success of a system on matched tasks, with interval and floors. Killed, the same command runs what is missing."""
 
     system: Positional[str]
     """FLOOR | NAME | FOLDER, each with [:variant][:key=value...]: random, tworoom:low-only, runs/a:search=192/30/20."""
@@ -61,7 +61,7 @@ def run(args: Args) -> int:
             variant=args.variant or world.variants[0],
             rule=args.rule,
             out=args.out,
-            ledger=default_ledger() if args.out is not None else None,
+            ledger=default_ledger(),
             batch_size=args.batch_size,
             on_progress=bar.tell,
         )

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -31,10 +32,19 @@ class Bar:
         if self._quiet or now - self._told < (0.5 if self._live else 10):
             return
         self._told = now
-        line = f"seed {taskset.seed}, offset {taskset.goal_offset_env_steps}: {progress}"
+        line = _line(taskset, progress)
         print(
             f"\r{line[:110]:<110}" if self._live else line, end="" if self._live else "\n", file=sys.stderr, flush=True
         )
+
+
+def _line(taskset: TaskSet, progress: Progress) -> str:
+    timings = progress.timings
+    ms = 1000 * timings.planning_seconds / max(timings.env_steps, 1)
+    return (
+        f"offset {taskset.goal_offset_env_steps}, seed {taskset.seed}: {progress.done} of {progress.tasks} tasks over, "
+        f"{progress.successes} solved; environment step {progress.env_step}, {ms:.1f} ms of planning per step"
+    )
 
 
 def print_summary(system: str, summary: Summary) -> None:
@@ -43,21 +53,27 @@ def print_summary(system: str, summary: Summary) -> None:
     from rich.table import Table
 
     plain = summary.to_plain()
-    table = Table(title=f"{system}: {plain['protocol']} tasks at offset {plain['offset']}", show_header=False)
-    low, high = plain["ci95"]
-    table.add_row("success", f"{100 * plain['success']:.1f} %  (95 % interval {100 * low:.1f} to {100 * high:.1f})")
-    table.add_row("tasks", str(plain["n"]))
-    for key in (
-        "initially_solved",
-        "floor_random",
-        "planning_ms_per_env_step",
-        "planning_ms_single",
-        "threads",
-        "precision",
-        "taskset_digest",
-    ):
-        value = plain[key]
-        table.add_row(key, f"{value:.3f}" if isinstance(value, float) else str(value))
+    title = f"{system}: {plain['protocol']} tasks at offset {plain['goal_offset_env_steps']}"
+    table = Table(title=title, show_header=False)
+    table.add_row("success", _percent(plain["success"], plain["ci95"]))
+    hard = plain["cross_room_100px"]
+    table.add_row("on the hard ones", f"{_percent(hard['success'], hard['ci95'])}, {hard['n']} tasks")
+    table.add_row("random actions", _percent(plain["floor_random"], plain["floor_random_ci95"]))
+    table.add_row("already solved", f"{100 * plain['initially_solved']:.1f} %")
+    table.add_row(
+        "tasks", f"{plain['n']} ({plain['collection']}), budget {plain['budget_env_steps']} environment steps"
+    )
+    table.add_row(
+        "planning",
+        f"{plain['planning_ms_per_env_step']:.1f} ms per environment step, {plain['planning_ms_single']:.1f} ms for a "
+        f"lone task; {plain['threads']} threads, {plain['precision']}",
+    )
     for row in plain["per_seed"]:
-        table.add_row(f"seed {row['seed']}", f"{100 * row['success']:.1f} %")
+        table.add_row(f"seed {row['seed']}", _percent(row["success"], row["ci95"]))
+    table.add_row("tasks' digest", plain["taskset_digest"][:16])
     Console().print(table)
+
+
+def _percent(rate: float, interval: Sequence[float]) -> str:
+    low, high = interval
+    return f"{100 * rate:.1f} %  (95 % interval {100 * low:.1f} to {100 * high:.1f})"
