@@ -142,18 +142,31 @@ def show(args: ShowArgs) -> int:
     return 0
 
 
-def check(args: CheckArgs, geometries: Sequence[Geometry] = ()) -> int:
+def check(args: CheckArgs) -> int:
     """Print everything worth saying about a data set; 1 if something must be repaired."""
     from dualwm.data.check import check as look
     from dualwm.data.store import Store
 
+    store = Store.open(args.data)
     against = None if args.against is None else Store.open(args.against)
-    wanted = [*geometries, *map(_geometry, args.windows)]
-    findings = look(Store.open(args.data), geometries=wanted, against=against, every_episode=args.every_episode)
+    wanted = [*_geometries_of_recipes(store.meta.world), *map(_geometry, args.windows)]
+    findings = look(store, geometries=wanted, against=against, every_episode=args.every_episode)
     ok = all(found.level != "error" for found in findings)
     facts = {"ok": ok, "findings": [asdict(found) for found in findings]}
     _say(facts, args.json, lambda: _print_findings(findings))
     return 0 if ok else 1
+
+
+def _geometries_of_recipes(world: str) -> list[Geometry]:
+    """The windows every recipe of a world reads, stage by stage."""
+    from dualwm.recipes import find_recipe, recipe_names
+
+    recipes = [recipe for recipe in map(find_recipe, recipe_names()) if recipe.world == world]
+    return [
+        (f"{recipe.name} {stage}", frame_skip, low_steps)
+        for recipe in recipes
+        for stage, frame_skip, low_steps in recipe.method.geometry()
+    ]
 
 
 def import_(args: ImportArgs) -> int:
