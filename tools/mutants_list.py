@@ -290,4 +290,35 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/integration/test_kill_and_resume.py"
         "::test_a_polite_stop_writes_a_checkpoint_and_the_run_ends_with_the_same_bits",
     ),
+    # The demo: which tasks, what stands for imagined latents, what a page may hold
+    Mutant(
+        "src/dualwm/cli/demo.py",
+        "return taskset, crossing[: args.tasks]",
+        "return taskset, crossing[-args.tasks :]",
+        "tests/integration/test_demo.py::test_the_tasks_are_the_first_into_the_other_room_whatever_becomes_of_them",
+    ),
+    Mutant(
+        "src/dualwm/cli/demo_story.py",
+        "steps = [env_step + self.ahead * (i + 1) for i in range(len(imagined))]",
+        "steps = [env_step + self.ahead * i for i in range(len(imagined))]",
+        "tests/integration/test_demo.py::test_imagined_places_are_compared_with_where_the_agent_then_was",
+    ),
+    Mutant(
+        "src/dualwm/report/nearest.py",
+        "squares - 2 * queries",
+        "squares - queries",
+        "tests/unit/report/test_heat.py::test_the_nearest_frame_is_the_one_at_the_smallest_distance_and_the_first_of_equals",
+    ),
+    Mutant(
+        "src/dualwm/report/heat.py",
+        "return (last - (counts - 1) / 2)[group]",
+        "return last[group]",
+        "tests/unit/report/test_heat.py::test_rank_correlation_is_spearmans_with_ties",
+    ),
+    Mutant(
+        "src/dualwm/report/page.py",
+        'return text.replace("<", ',
+        'return text.replace("<<", ',
+        "tests/unit/report/test_page.py::test_no_text_can_end_the_script_element",
+    ),
 )

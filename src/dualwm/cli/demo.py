@@ -195,9 +195,7 @@ def _facts(
     import torch
 
     from dualwm.cli.demo_story import bank_spacing
-    from dualwm.registry import to_plain
 
-    settings = {name: json.dumps(to_plain(getattr(one, "settings", None))) for name, one in controllers.items()}
     return {
         "command": shlex.join(["dualwm", *sys.argv[1:]]),
         "system": f"{system.name}, weights {system.weights_digest}",
@@ -207,12 +205,26 @@ def _facts(
         + ", ".join(map(str, chosen)),
         "goal and budget": f"goals lie {taskset.goal_offset_env_steps} environment steps ahead in a recorded episode; "
         f"a task may take {taskset.budget_env_steps}",
-        **{f"planner {name}": text for name, text in settings.items()},
+        **_settings(controllers),
         "imagined frames": f"the nearest of {len(system.bank.states):,} training frames; a place in the rooms is "
         f"{bank_spacing(system.bank):.1f} px from the nearest of them in the median",
         "versions": f"dualwm {dualwm.__version__}, Python {platform.python_version()}, torch {torch.__version__}, "
         f"numpy {np.__version__}, {torch.get_num_threads()} threads",
     }
+
+
+def _settings(controllers: "Mapping[str, Controller]") -> dict[str, str]:
+    """The first planner's settings, and what the others change about them."""
+    from dualwm.registry import to_plain
+
+    told: dict[str, str] = {}
+    first: dict[str, Any] = {}
+    for name, controller in controllers.items():
+        settings: dict[str, Any] = to_plain(getattr(controller, "settings", {}))
+        changed = {key: value for key, value in settings.items() if not first or value != first.get(key)}
+        told[f"planner {name}"] = ("the same, but " if first else "") + json.dumps(changed)
+        first = first or settings
+    return told
 
 
 def _plain(story: "Story", args: Args, weights_digest: str, taskset: "TaskSet") -> dict[str, Any]:

@@ -25,6 +25,7 @@ class _Line:
 
     stages: Text = field(default_factory=Text)
     stage: str = ""
+    routed: bool = False
     env_step: int = 0
     over: bool = False
     success: bool = False
@@ -56,9 +57,9 @@ class Screen:
             stage, routed = STAGES[int(decision.stage[row])], bool(decision.routed[row])
             letter, style = _LETTERS[stage]
             line.stages.append("R" if routed else letter, "bold magenta" if routed else style)
-            if routed or stage != line.stage:
+            if stage != line.stage or (routed and not line.routed):  # a route at every decision is said once
                 news.setdefault(f"route planned, {stage}" if routed else stage, []).append(task)
-            line.stage, line.env_step = stage, env_step
+            line.stage, line.routed, line.env_step = stage, routed, env_step
         for text, tasks in news.items():
             self._say(planner, tasks, env_step, text)
         self._refresh()

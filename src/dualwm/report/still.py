@@ -6,6 +6,7 @@ from math import cos, pi, sin
 
 from PIL import Image, ImageDraw, ImageFont
 
+from dualwm.report.page import ending
 from dualwm.report.story import Plane, Points, Story, TaskStory, Thought, Walk
 
 COLOURS = {
@@ -159,7 +160,7 @@ def _draw_strips(picture: Image.Image, story: Story, task: TaskStory) -> None:
             _frame(picture, draw, None if frame is None else Image.fromarray(frames[frame]), x, y)
             draw.text((x + _FRAME / 2, y + _FRAME + 6), says, COLOURS["soft"], _font(15), anchor="mt")
     _draw_band(draw, walk, rows[2] + _FRAME + 52)
-    _draw_words(draw, rows[2] + _FRAME + 116, story)
+    _draw_words(draw, rows[2] + _FRAME + 110, story, task)
 
 
 def _column(task: TaskStory, walk: Walk, step: int, ahead: int) -> list[tuple[int | None, str]]:
@@ -198,8 +199,8 @@ def _draw_band(draw: ImageDraw.ImageDraw, walk: Walk, y: int) -> None:
             draw.polygon(points, fill=COLOURS["route"], outline=COLOURS["paper"])
 
 
-def _draw_words(draw: ImageDraw.ImageDraw, y: int, story: Story) -> None:
-    """What the colours mean."""
+def _draw_words(draw: ImageDraw.ImageDraw, y: int, story: Story, task: TaskStory) -> None:
+    """What the colours mean, and how it ended."""
     words: Sequence[tuple[str, str]] = (
         ("route", "route planned, its subgoals"),
         ("refine", "refine: reach the subgoal"),
@@ -212,6 +213,8 @@ def _draw_words(draw: ImageDraw.ImageDraw, y: int, story: Story) -> None:
             draw.rectangle((x, y - 7, x + 14, y + 7), fill=COLOURS[name])
             draw.text((x + 22, y), text, COLOURS["soft"], _font(18), anchor="lm")
             x += 22 + draw.textlength(text, _font(18)) + 26
+    endings = [f"{p.label}: {ending(walk)}" for p, walk in zip(story.planners, task.walks, strict=True)]
+    draw.text((_STRIP_LEFT, y + 34), "  ·  ".join(endings), COLOURS["ink"], _font(18), anchor="lm")
 
 
 def _font(size: int) -> ImageFont.ImageFont | ImageFont.FreeTypeFont:
