@@ -27,6 +27,11 @@ class State:
     def batch_shape(self) -> torch.Size:
         return self.latent.shape[:-1]
 
+    @property
+    def body(self) -> Tensor:
+        """What carries the distance: the patch grid where there is one, else the vector."""
+        return self.latent if self.tokens is None else self.tokens
+
     def distance(self, goal: "State") -> Float[Tensor, "..."]:
         """Squared Euclidean distance (or L1, `norm=1`) summed over a state's own axes; batch axes broadcast."""
         if self.tokens is not None and goal.tokens is not None:

@@ -8,17 +8,20 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from dualwm.errors import RecipeError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Args:
     """Train a recipe into a System folder. Interrupted or killed, the same command continues."""
 
     recipe: Positional[str]
-    """tworoom/laptop, tworoom/paper or tworoom/tiny."""
+    """tworoom/laptop, tworoom/paper, tworoom/tiny, or FILE.py:FUNCTION, your own function that returns a Recipe."""
     out: Path | None = None
     """System folder to write; by default runs/RECIPE-SEED."""
     data: Path | None = None
-    """Data set to train on; by default data/WORLD-train-EPISODES, recorded now if it is missing."""
+    """Data set to train on; by default data/WORLD-train-EPISODES, recorded now if it is missing. A recipe without a
+    world needs it."""
     seed: int = 0
     """Seed of weights, sample order and noise."""
     estimate: bool = False
@@ -39,6 +42,11 @@ def run(args: Args) -> int:
     from dualwm.zoo.training import rehearse, train
 
     recipe = find_recipe(args.recipe)
+    if args.data is None and not recipe.world:
+        raise RecipeError(
+            f"The recipe {recipe.name!r} has no world to record data in. Name a data set with --data; "
+            "`dualwm data import` makes one of your recordings."
+        )
     data = args.data or Path("data") / f"{recipe.world}-train-{recipe.episodes}"
     out = args.out or Path("runs") / f"{recipe.name.replace('/', '-')}-{args.seed}"
     command = shlex.join(["dualwm", *sys.argv[1:]])
@@ -61,5 +69,7 @@ def run(args: Args) -> int:
     if args.json:
         print(json.dumps({"out": str(out), **asdict(summary)}))
     elif trained.system is not None:
-        print(f"System folder: {out}. Next: dualwm eval {out} --task {recipe.world} --offset 100 --seeds 1000")
+        evaluation = f"dualwm eval {out} --task {recipe.world} --offset 100 --seeds 1000"
+        acting = f"dualwm.Planner(dualwm.load({str(out)!r}).controller()) in Python"
+        print(f"System folder: {out}. Next: {evaluation if recipe.world else acting}")
     return 0 if summary.finished else 3

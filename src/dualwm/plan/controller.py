@@ -29,12 +29,25 @@ from dualwm.states import State
 class Model(Protocol):
     """The callables a planner receives. Rows first; every call is made in tiles of fixed size by whoever builds it."""
 
-    window: int
-    """k, low steps per high step."""
-    low_history: int
-    """States P_L attends to."""
-    macro_width: int
-    device: torch.device
+    @property
+    def window(self) -> int:
+        """k, low steps per high step."""
+        ...
+
+    @property
+    def low_history(self) -> int:
+        """States P_L attends to."""
+        ...
+
+    @property
+    def macro_width(self) -> int:
+        """Numbers in a macro-action."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        ...
 
     def encode(self, observation: Observation) -> State:
         """E_L of the current frames, (b,)."""
@@ -60,10 +73,20 @@ class Model(Protocol):
 class Actions(Protocol):
     """Between environment actions and model blocks."""
 
-    frame_skip: int
-    action_dim: int
-    discrete_values: int | None
-    """How many values a discrete action has; None for continuous actions."""
+    @property
+    def frame_skip(self) -> int:
+        """f, environment steps per block."""
+        ...
+
+    @property
+    def action_dim(self) -> int:
+        """Width of an environment action."""
+        ...
+
+    @property
+    def discrete_values(self) -> int | None:
+        """How many values a discrete action has; None for continuous actions."""
+        ...
 
     def to_model(self, executed: NDArray[np.float32]) -> Tensor:
         """(b, f, action_dim) environment actions -> (b, f * width) normalised block."""

@@ -1,4 +1,4 @@
-"""Who everyone is: methods composed from the rooms, System folders, and the functions that introduce rooms to each other."""
+"""Who everyone is: methods composed from the rooms, System folders, and what introduces the rooms to each other."""
 
 from dualwm.zoo.evaluation import evaluate
 from dualwm.zoo.shell import Planner

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ from torch import nn
 from dualwm.loss.gaussian import Gaussian
 from dualwm.loss.lore import Rollout, horizon_errors, horizon_weights, lore
 from dualwm.loss.maps import Maps, kl_per_dimension, maps
-from dualwm.model.dual import DualWM, High, Low
+from dualwm.model.dual import DualWM, High, Low, ModelConfig
 from dualwm.model.dynamics import supervised_targets
 from dualwm.model.macro import Posterior
 from dualwm.model.window_encoder import repeated_window, segments, windows
@@ -20,10 +20,12 @@ from dualwm.nets.dropout import DropoutKey, keyed
 from dualwm.reduce import Reduce
 from dualwm.registry import nested
 from dualwm.shapes import Float, Tensor
+from dualwm.states import State
 from dualwm.train.stage import Batch, Rehearsal, Source, StageSettings, StepKey, Watch
 from dualwm.zoo.latents import LatentCache
 from dualwm.zoo.method import TrainingInputs
-from dualwm.zoo.sources import Normalised, low_steps_source
+from dualwm.zoo.sources import encode_windows
+from dualwm.zoo.stages import WindowStage
 
 Terms = dict[str, Tensor]
 
@@ -190,49 +192,36 @@ def weights(low: LowObjective | None, high: HighObjective | None) -> dict[str, f
 
 def encode_clip(model: DualWM, batch: Batch) -> Float[Tensor, "b t d"]:
     """z^L of every frame of a batch of clips, Eq. (1)."""
-    names = model.low.E_L.cameras
-    b, t = batch[f"frames/{names[0]}"].shape[:2]
-    frames = {name: batch[f"frames/{name}"].flatten(0, 1) for name in names}
-    proprio = {name: batch[f"proprio/{name}"].flatten(0, 1) for name in model.low.E_L.proprio}
-    return model.encode(frames, proprio).float().unflatten(0, (b, t))
+    sees = model.config.low.encoder
+    return encode_windows(lambda frames, proprio: State(model.encode(frames, proprio)), batch, sees).latent
 
 
-def low_steps_needed(kind: Literal["low", "high", "joint"], model: Any, low: LowObjective, high: HighObjective) -> int:
+Kind = Literal["low", "high", "joint"]
+
+
+def low_steps_needed(kind: Kind, model: ModelConfig, low: LowObjective, high: HighObjective) -> int:
     """Frames of one training window, in low steps."""
     n_low = model.low.history + low.rollout.steps
     n_high = model.window * (1 + high.rollout.steps)
     return {"low": n_low, "high": n_high, "joint": max(n_low, n_high)}[kind]
 
 
-class _Stage:
-    """What the three stages share: settings, sources, keyed dropout."""
+class _Stage(WindowStage):
+    """What the three stages share: the objective of Eq. (7), and windows long enough for it."""
 
-    name: str
+    name: Kind
 
     def __init__(
-        self, config: Any, settings: StageSettings, low: LowObjective, high: HighObjective, inputs: TrainingInputs
+        self,
+        config: ModelConfig,
+        settings: StageSettings,
+        low: LowObjective,
+        high: HighObjective,
+        inputs: TrainingInputs,
     ) -> None:
-        self.config, self.settings, self.low, self.high, self.inputs = config, settings, low, high, inputs
-
-    def progress(self, step: StepKey) -> float:
-        return step.step / max(1, self.settings.steps)
-
-    def horizon(self, rollout: Rollout, step: StepKey) -> int:
-        uniform = float(torch.rand((), generator=step.generator("horizon")))
-        return rollout.horizon_at(self.progress(step), uniform)
-
-    def prepare(self, model: DualWM, out: Path) -> None:
-        """Nothing to prepare."""
-
-    def sources(self) -> tuple[Source, Source]:
-        """Windows of the training and of the held-out episodes, actions normalised."""
-        kind = cast(Literal["low", "high", "joint"], self.name)
-        steps = low_steps_needed(kind, self.config, self.low, self.high)
-        return low_steps_source(self.inputs, self.config, steps, self.name)
-
-    def rehearsal(self, model: DualWM) -> Rehearsal:
-        """Training windows as they are."""
-        return Rehearsal(source=self.sources()[0])
+        low_steps = low_steps_needed(self.name, config, low, high)
+        super().__init__(settings, inputs, config.low.encoder, frame_skip=config.frame_skip, low_steps=low_steps)
+        self.config, self.low, self.high = config, low, high
 
 
 class LowStage(_Stage):
@@ -242,6 +231,7 @@ class LowStage(_Stage):
 
     @property
     def weights(self) -> Mapping[str, float]:
+        """Eq. (7)'s weights of this stage's terms."""
         return weights(self.low, None)
 
     def trained(self, model: DualWM) -> list[nn.Module]:
@@ -280,6 +270,7 @@ class HighStage(_Stage):
 
     @property
     def weights(self) -> Mapping[str, float]:
+        """Eq. (7)'s weights of this stage's terms."""
         return weights(None, self.high)
 
     def trained(self, model: DualWM) -> list[nn.Module]:
@@ -293,8 +284,7 @@ class HighStage(_Stage):
     def sources(self) -> tuple[Source, Source]:
         """Windows of cached latents."""
         assert self.cache is not None, "prepare comes before sources"
-        steps = low_steps_needed("high", self.config, self.low, self.high)
-        return self.cache.sources(self.config, steps)
+        return self.cache.sources(frame_skip=self.frame_skip, low_steps=self.low_steps)
 
     def terms(self, model: DualWM, batch: Batch, step: StepKey) -> Terms:
         """The high terms of Eq. (7)."""
@@ -321,8 +311,7 @@ class HighStage(_Stage):
 
     def rehearsal(self, model: DualWM) -> Rehearsal:
         """Made-up latents of the right shape, and what encoding the data set will cost."""
-        steps = low_steps_needed("high", self.config, self.low, self.high)
-        return LatentCache.rehearsal(model, self.inputs, self.config, steps)
+        return LatentCache.rehearsal(model, self.inputs, frame_skip=self.frame_skip, low_steps=self.low_steps)
 
 
 class JointStage(_Stage):
@@ -332,6 +321,7 @@ class JointStage(_Stage):
 
     @property
     def weights(self) -> Mapping[str, float]:
+        """Eq. (7)'s weights of this stage's terms."""
         return weights(self.low, self.high)
 
     def trained(self, model: DualWM) -> list[nn.Module]:

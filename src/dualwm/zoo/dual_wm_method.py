@@ -4,23 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
-from dualwm.errors import RecipeError
+from dualwm.data.normalize import Normalizer
 from dualwm.evaluate.needs import Controller
 from dualwm.model.dual import DualWM, ModelConfig
 from dualwm.model.window_encoder import repeated_window
-from dualwm.plan.controller import ThreeStage
 from dualwm.plan.settings import PlannerSettings
-from dualwm.registry import dataclass_from_plain, nested, part
+from dualwm.records import Observation
+from dualwm.registry import nested, part
 from dualwm.states import State
 from dualwm.train.stage import Stage, StageSettings
-from dualwm.zoo.dual_wm import HighObjective, HighStage, JointStage, LowObjective, LowStage, low_steps_needed
-from dualwm.zoo.method import Acting, TrainingInputs
-from dualwm.zoo.planning import BlockActions, DualWMForPlanning
+from dualwm.zoo.dual_wm import HighObjective, HighStage, JointStage, Kind, LowObjective, LowStage, low_steps_needed
+from dualwm.zoo.method import Acting, Sees, TrainingInputs
+from dualwm.zoo.planning import PlanningModel, frozen_copy, planner_settings, three_stage
 
 
 @part("method", "dual_wm")
@@ -41,9 +39,10 @@ class DualWMMethod:
     schedule: Literal["two_stage", "joint"] = "two_stage"
     """two_stage trains low, then high on cached frozen latents; joint minimises Eq. (7) at once."""
 
-    def __post_init__(self) -> None:
-        if self.model.low.history > self.low.rollout.steps + self.model.low.history:
-            raise RecipeError("The low-level rollout needs at least one step.")
+    @property
+    def sees(self) -> Sees:
+        """The encoder's cameras and columns."""
+        return self.model.low.encoder
 
     def build(self) -> DualWM:
         """The model at random weights."""
@@ -51,9 +50,7 @@ class DualWMMethod:
 
     def geometry(self) -> list[tuple[str, int, int]]:
         """(stage, frame_skip, low steps) of the windows each stage reads, for `data check`."""
-        kinds: tuple[Literal["low", "high", "joint"], ...] = (
-            ("low", "high") if self.schedule == "two_stage" else ("joint",)
-        )
+        kinds: tuple[Kind, ...] = ("low", "high") if self.schedule == "two_stage" else ("joint",)
         return [
             (kind, self.model.frame_skip, low_steps_needed(kind, self.model, self.low, self.high)) for kind in kinds
         ]
@@ -72,52 +69,46 @@ class DualWMMethod:
         return {"full": {}, "low-only": {"guided_decisions": 0}, "paper": PAPER_PLANNER}
 
     def settings(self, plain: Mapping[str, Any], where: str) -> PlannerSettings:
-        """Planner settings from plain data. Search budgets may be written candidates/iterations/elites."""
-        from dualwm.plan.search import Budget
-
-        data = dict(plain)
-        for name in ("low_search", "high_search"):
-            if isinstance(data.get(name), str):
-                budget = Budget.parse(data[name])
-                data[name] = {
-                    "candidates": budget.candidates,
-                    "iterations": budget.iterations,
-                    "elites": budget.elites,
-                }
-        return dataclass_from_plain(PlannerSettings, data, where)
+        """Planner settings from plain data."""
+        return planner_settings(plain, where)
 
     def controller(self, model: nn.Module, settings: PlannerSettings, acting: Acting) -> Controller:
         """The three-stage controller over the model."""
         assert isinstance(model, DualWM)
-        callables = DualWMForPlanning(
-            model, tile_rows=settings.tile_rows, precision=settings.precision, device=acting.device
-        )
-        actions = BlockActions(
-            frame_skip=self.model.frame_skip,
-            action_dim=acting.action_dim,
-            low=acting.action_low,
-            high=acting.action_high,
+        frozen = frozen_copy(model, acting, settings.precision)
+        callables = PlanningModel(
+            sees=self.sees,
             normalizer=acting.normalizer,
-            column=acting.action_column,
-            discrete_values=acting.discrete_values,
-            device=acting.device,
+            encoder=lambda frames, proprio: State(frozen.encode(frames, proprio)),
+            low=lambda z, a: State(frozen.low.rollout(z.latent, a)),
+            high=lambda z, u: State(frozen.high.rollout(z.latent, u)),
+            lifter=lambda window: State(frozen.lift(window.latent)),
+            window=self.model.window,
+            low_history=self.model.low.history,
+            macro_width=self.model.high.macro_encoder.macro_width,
         )
-        return ThreeStage(callables, actions, settings)
+        return three_stage(callables, settings, acting, frame_skip=self.model.frame_skip)
 
     @torch.inference_mode()
-    def describe(self, model: nn.Module, frames: Mapping[str, NDArray[np.uint8]]) -> Mapping[str, State]:
-        """Low latents of frames, and high latents of each frame repeated to a window."""
+    def describe(self, model: nn.Module, observation: Observation, normalizer: Normalizer) -> Mapping[str, State]:
+        """Low latents of what is seen, and high latents of each of them repeated to a window."""
         assert isinstance(model, DualWM)
         device = next(model.parameters()).device
-        count = len(next(iter(frames.values())))
         low: list[torch.Tensor] = []
-        for begin in range(0, count, 1024):
-            part_of = {name: torch.from_numpy(x[begin : begin + 1024]).to(device) for name, x in frames.items()}
-            low.append(model.encode(part_of))
+        for begin in range(0, observation.tasks, _CHUNK):
+            rows = slice(begin, begin + _CHUNK)
+            frames = {name: torch.from_numpy(x[rows]).to(device) for name, x in observation.frames.items()}
+            proprio = {
+                name: torch.from_numpy(normalizer.normalize(name, observation.proprio[name][rows])).to(device)
+                for name in model.low.E_L.proprio
+            }
+            low.append(model.encode(frames, proprio))
         z_L = torch.cat(low)
-        z_H = model.lift(repeated_window(z_L, self.model.window))
-        return {"low": State(z_L), "high": State(z_H)}
+        return {"low": State(z_L), "high": State(model.lift(repeated_window(z_L, self.model.window)))}
 
+
+_CHUNK = 1024
+"""Frames described at a time: bounds memory."""
 
 PAPER_PLANNER: Mapping[str, Any] = {
     "low_search": "300/30/30",

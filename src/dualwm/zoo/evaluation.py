@@ -11,7 +11,7 @@ from dualwm.data.collect import collect
 from dualwm.data.collections import first_seed
 from dualwm.data.store import Store
 from dualwm.envs.base import World, episodes, get_world
-from dualwm.errors import RecipeError, did_you_mean
+from dualwm.errors import RecipeError, SystemFolderError, did_you_mean
 from dualwm.evaluate.cell import Entrant, evaluate_cell
 from dualwm.evaluate.closed_loop import Progress
 from dualwm.evaluate.floors import FLOORS, floor
@@ -39,19 +39,23 @@ class Spec:
     def parse(text: str) -> "Spec":
         """From the command line."""
         base, *words = text.split(":")
-        variant, overrides = "full", dict[str, Any]()
-        for word in words:
-            key, equals, value = word.partition("=")
-            if equals:
-                overrides[_SHORT.get(key, key)] = _value(value)
-            elif word:
-                variant = word
-        return Spec(base=base, variant=variant, overrides=overrides)
+        overrides = {_SHORT.get(key, key): _value(value) for key, equals, value in map(_pair, words) if equals}
+        variants = [word for word in words if "=" not in word]
+        if not base or len(variants) > 1 or "" in words or "" in overrides:
+            raise RecipeError(
+                "A system is named FLOOR | NAME | FOLDER, each with [:variant][:key=value...], such as "
+                f"tworoom:low-only or runs/a:search=192/30/20; found {text!r}."
+            )
+        return Spec(base=base, variant=variants[0] if variants else "full", overrides=overrides)
 
     def __str__(self) -> str:
         words = [] if self.variant == "full" else [self.variant]
         words += [f"{key}={value}" for key, value in sorted(self.overrides.items())]
         return ":".join([self.base, *words])
+
+
+def _pair(word: str) -> tuple[str, str, str]:
+    return word.partition("=")
 
 
 def _value(text: str) -> Any:
@@ -71,7 +75,7 @@ def pool_of(world: World, collection: str, home: Path = Path("data")) -> PairPoo
     """The shipped pool of a world, or one built from a collection recorded (or found) below `home`."""
     try:
         return PairPool.load(asset(world.name, f"pool-{collection}.npz"))
-    except Exception:
+    except SystemFolderError:
         if collection == "test":
             raise
     folder = home / f"{world.name}-{collection}"
@@ -119,22 +123,31 @@ def tasksets(
 
 
 def entrant(spec: Spec, world: World, goal_offset_env_steps: int, variant: str) -> Entrant:
-    """A floor or a system, ready to enter an evaluation."""
+    """A floor or a system by its name, ready to enter an evaluation."""
     if spec.base in FLOORS:
-        return Entrant(
-            system=str(spec),
-            weights_digest="none",
-            frame_size=8,
-            threads=torch.get_num_threads(),
-            precision="none",
-            controller=lambda taskset: floor(spec.base, world, taskset, variant),
-        )
+        return _floor(spec, world, variant)
     known = {**shipped_systems(), **dict.fromkeys(FLOORS)}
     if spec.base not in known and not Path(spec.base).exists():
         raise RecipeError(
             f"There is no floor, shipped system or folder named {spec.base!r}. {did_you_mean(spec.base, known)}"
         )
-    system = load(spec.base)
+    return _entrant(load(spec.base), spec, world, goal_offset_env_steps)
+
+
+def _floor(spec: Spec, world: World, variant: str) -> Entrant:
+    if spec != Spec(base=spec.base):
+        raise RecipeError(f"The floor {spec.base!r} has no variants and no settings; found {str(spec)!r}.")
+    return Entrant(
+        system=str(spec),
+        weights_digest="none",
+        frame_size=8,
+        threads=torch.get_num_threads(),
+        precision="none",
+        controller=lambda taskset: floor(spec.base, world, taskset, variant),
+    )
+
+
+def _entrant(system: System, spec: Spec, world: World, goal_offset_env_steps: int) -> Entrant:
     if system.task["world"] != world.name:
         raise RecipeError(
             f"{spec.base} was trained in the world {system.task['world']!r} and cannot be evaluated in {world.name!r}. "
@@ -147,7 +160,7 @@ def entrant(spec: Spec, world: World, goal_offset_env_steps: int, variant: str) 
         weights_digest=system.weights_digest,
         frame_size=system.image_size,
         threads=torch.get_num_threads(),
-        precision=str(getattr(settings, "precision", "float32")),
+        precision=str(getattr(settings, "precision", "none")),
         controller=lambda taskset: controller,
     )
 
@@ -182,16 +195,7 @@ def evaluate(
         rule=rule,
     )
     if isinstance(system, System):
-        controller = system.controller(goal_offset_env_steps=goal_offset_env_steps)
-        settings = system.settings(goal_offset_env_steps=goal_offset_env_steps)
-        enters = Entrant(
-            system=system.name,
-            weights_digest=system.weights_digest,
-            frame_size=system.image_size,
-            threads=torch.get_num_threads(),
-            precision=str(getattr(settings, "precision", "float32")),
-            controller=lambda taskset: controller,
-        )
+        enters = _entrant(system, Spec(base=system.name), world, goal_offset_env_steps)
     else:
         enters = entrant(Spec.parse(system), world, goal_offset_env_steps, variant)
     folder = None

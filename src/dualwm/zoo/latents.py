@@ -7,8 +7,10 @@ data it is and how many rows are done, so an interrupted encoding continues and 
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,11 +18,11 @@ from numpy.typing import NDArray
 
 from dualwm.data.windows import Windows
 from dualwm.files import write_whole
-from dualwm.model.dual import DualWM, ModelConfig
+from dualwm.model.dual import DualWM
 from dualwm.shapes import Tensor
 from dualwm.train.stage import Rehearsal, Source
-from dualwm.zoo.method import TrainingInputs
-from dualwm.zoo.sources import Normalised, low_steps_source
+from dualwm.zoo.method import BLIND, TrainingInputs
+from dualwm.zoo.sources import Normalised, window_sources
 
 _CHUNK = 4096
 """Rows per encoder call. Fixed: the bits of a latent may depend on it."""
@@ -65,7 +67,7 @@ class LatentCache:
             for name in low.E_L.cameras
         }
         proprio = {
-            name: _tensor(inputs.normalizer.normalize(name, inputs.store.read_rows(name, rows))).to(device)
+            name: _tensor(inputs.normalizer.normalize(name, _numbers(inputs.store.read_rows(name, rows)))).to(device)
             for name in low.E_L.proprio
         }
         was_training = low.training
@@ -74,24 +76,21 @@ class LatentCache:
         low.train(was_training)
         return z
 
-    def sources(self, config: ModelConfig, low_steps: int) -> tuple[Source, Source]:
+    def sources(self, *, frame_skip: int, low_steps: int) -> tuple[Source, Source]:
         """Training and held-out windows of latents."""
         latents = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        train, heldout = low_steps_source(self.inputs, config, low_steps, "high", pixels=False)
-        assert isinstance(train, Normalised)
-        assert isinstance(heldout, Normalised)
+        train, heldout = window_sources(self.inputs, BLIND, frame_skip=frame_skip, low_steps=low_steps)
         return _LatentWindows(train, latents), _LatentWindows(heldout, latents)
 
     @staticmethod
-    def rehearsal(model: DualWM, inputs: TrainingInputs, config: ModelConfig, low_steps: int) -> Rehearsal:
+    def rehearsal(model: DualWM, inputs: TrainingInputs, *, frame_skip: int, low_steps: int) -> Rehearsal:
         """Zero latents of the right shape; seconds and bytes of encoding, measured on one small chunk."""
         rows = inputs.store.total_rows
         few = min(rows, 512)
         began = time.perf_counter()
         LatentCache(Path(), inputs)._encode(model, np.arange(few))
         seconds = (time.perf_counter() - began) / few * rows
-        train, _ = low_steps_source(inputs, config, low_steps, "high", pixels=False)
-        assert isinstance(train, Normalised)
+        train, _ = window_sources(inputs, BLIND, frame_skip=frame_skip, low_steps=low_steps)
         blank = np.zeros((1, model.config.low.width), np.float32)
         source = _LatentWindows(train, np.broadcast_to(blank, (rows, blank.shape[1])))
         return Rehearsal(source=source, prepare_s=seconds, disk_bytes=rows * blank.shape[1] * 4)
@@ -115,11 +114,16 @@ class _LatentWindows:
         return batch
 
 
-def _tensor(rows: NDArray[np.generic]) -> Tensor:
+def _tensor(rows: NDArray[Any]) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(rows))
 
 
-def _rows_done(note: Path, key: dict[str, object]) -> int:
+def _numbers(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Rows of a column as windows hand them out: float32 (n, q)."""
+    return rows.reshape(len(rows), -1).astype(np.float32)
+
+
+def _rows_done(note: Path, key: Mapping[str, object]) -> int:
     try:
         found = json.loads(note.read_text())
         return int(found["done"]) if {name: found[name] for name in key} == key else 0

@@ -1,18 +1,20 @@
-"""Windows as a method reads them: the model's cameras drawn at its size, actions as normalised blocks."""
+"""Windows as a method reads them: what its model sees, actions as normalised blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from dualwm.data.normalize import Normalizer
 from dualwm.data.windows import Windows
-from dualwm.model.dual import ModelConfig
 from dualwm.shapes import Tensor
-from dualwm.train.stage import Source
-from dualwm.zoo.method import TrainingInputs
+from dualwm.states import State
+from dualwm.train.stage import Batch
+from dualwm.zoo.method import Sees, TrainingInputs
+
+Encode = Callable[[dict[str, Tensor], dict[str, Tensor]], State]
+"""(frames by camera, normalised proprio by column), rows first -> the states of the rows."""
 
 
 @dataclass(frozen=True)
@@ -35,36 +37,30 @@ class Normalised:
         return batch
 
 
-def low_steps_source(
-    inputs: TrainingInputs, config: ModelConfig, low_steps: int, stage: str, pixels: bool = True
-) -> tuple[Source, Source]:
+def window_sources(
+    inputs: TrainingInputs, sees: Sees, *, frame_skip: int, low_steps: int
+) -> tuple[Normalised, Normalised]:
     """Training and held-out windows of `low_steps` frames."""
-    del stage
-    return tuple(  # pyright: ignore[reportReturnType]
-        Normalised(
-            windows_of(inputs, config, low_steps, episodes, pixels), inputs.normalizer, inputs.store.action().name
+
+    def windows(episodes: Sequence[int]) -> Normalised:
+        found = Windows(
+            inputs.store,
+            episodes,
+            frame_skip=frame_skip,
+            low_steps=low_steps,
+            cameras=[name for name, _, _ in sees.cameras],
+            size=inputs.image_size,
+            draw=inputs.draw,
+            proprio=[name for name, _ in sees.proprio],
         )
-        for episodes in (inputs.split.train, inputs.split.heldout)
-    )
+        return Normalised(found, inputs.normalizer, inputs.store.action().name)
+
+    return windows(inputs.split.train), windows(inputs.split.heldout)
 
 
-def windows_of(
-    inputs: TrainingInputs, config: ModelConfig, low_steps: int, episodes: Sequence[int], pixels: bool
-) -> Windows:
-    """Windows over some episodes, with the pictures the model sees or without any."""
-    encoder = config.low.encoder
-    return Windows(
-        inputs.store,
-        episodes,
-        frame_skip=config.frame_skip,
-        low_steps=low_steps,
-        cameras=[name for name, _, _ in encoder.cameras] if pixels else (),
-        size=inputs.image_size,
-        draw=inputs.draw,
-        proprio=[name for name, _ in encoder.proprio] if pixels else (),
-    )
-
-
-def pin(batch: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Page-locked copies where a GPU will read them."""
-    return {name: x.pin_memory() for name, x in batch.items()} if torch.cuda.is_available() else batch
+def encode_windows(encode: Encode, batch: Batch, sees: Sees) -> State:
+    """The states (b, t) of every frame of a batch of windows, in float32."""
+    b, t = batch["actions"].shape[:2]
+    frames = {name: batch[f"frames/{name}"].flatten(0, 1) for name, _, _ in sees.cameras}
+    proprio = {name: batch[f"proprio/{name}"].flatten(0, 1) for name, _ in sees.proprio}
+    return encode(frames, proprio).map(lambda x: x.float().reshape(b, t, *x.shape[1:]))

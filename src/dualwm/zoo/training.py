@@ -3,7 +3,7 @@
 import json
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from dualwm.data.prefetch import Prefetch
 from dualwm.data.split import Split, release_split
 from dualwm.data.store import Store
 from dualwm.envs.base import World, episodes, get_world
-from dualwm.errors import DataError
+from dualwm.errors import RecipeError
+from dualwm.reduce import ALONE, Reduce
 from dualwm.registry import to_plain
-from dualwm.train.distributed import Processes, start
+from dualwm.train.distributed import start
 from dualwm.train.estimate import Estimate, estimate
 from dualwm.train.fit import Summary, fit
 from dualwm.train.progress import Progress
-from dualwm.zoo.method import Draw, TrainingInputs
+from dualwm.zoo.method import Draw, Sees, TrainingInputs
 from dualwm.zoo.recipe import Recipe
 from dualwm.zoo.system import Bank, System
 
@@ -41,10 +42,16 @@ class Trained:
     """None while the run is not finished."""
 
 
-def recorded(recipe: Recipe, data: Path, world: World, command: str) -> Store:
-    """The recipe's data set at `data`: opened, continued, or recorded now."""
-    if (data / "meta.json").exists() and len(store := Store.open(data)) >= recipe.episodes:
-        return store
+def world_of(recipe: Recipe) -> World | None:
+    """The recipe's world; None for a recipe about recordings that come from nowhere we could simulate."""
+    return get_world(recipe.world) if recipe.world else None
+
+
+def recorded(recipe: Recipe, data: Path, command: str) -> Store:
+    """The recipe's data set at `data`: opened, continued, or recorded now. Without a world it must be there."""
+    world = world_of(recipe)
+    if world is None or ((data / "meta.json").exists() and len(Store.open(data)) >= recipe.episodes):
+        return Store.open(data)
     return collect(
         world,
         data,
@@ -57,21 +64,40 @@ def recorded(recipe: Recipe, data: Path, world: World, command: str) -> Store:
     )
 
 
-def inputs_of(recipe: Recipe, store: Store, processes: Processes) -> TrainingInputs:
+def inputs_of(recipe: Recipe, store: Store, world: World | None, reduce: Reduce = ALONE) -> TrainingInputs:
     """Split, normaliser and drawing for a data set. The normaliser is fitted on training episodes only."""
-    world = get_world(recipe.world) if recipe.world else None
+    sees = recipe.method.sees
+    _check_fits(sees, store, recipe.image_size)
     split = release_split(len(store), store.digest)
-    action = store.action()
-    columns = [action.name, *(name for name, _ in recipe.method.model.low.encoder.proprio)]
-    normalizer = Normalizer.fit(store, split.train, columns)
+    columns = [store.action().name, *(name for name, _ in sees.proprio)]
     return TrainingInputs(
         store=store,
         split=split,
-        normalizer=normalizer,
+        normalizer=Normalizer.fit(store, split.train, columns),
         draw={} if world is None else {camera: _drawer(world, camera) for camera in world.cameras},
         image_size=recipe.image_size,
-        reduce=processes,
+        reduce=reduce,
     )
+
+
+def _check_fits(sees: Sees, store: Store, image_size: int) -> None:
+    """Refuse a data set whose pictures or columns are not what the model was sized for."""
+    for camera, height, width in sees.cameras:
+        spec = store.camera(camera)
+        found = (image_size, width) if spec.kind == "drawn" else spec.shape[:2]
+        if found != (height, width):
+            raise RecipeError(
+                f"The recipe's model sees {height} x {width} pixels from camera {camera!r}, and {store.path} gives "
+                f"{found[0]} x {found[1]} ({spec.kind}). Change the camera's size or image_size in the recipe, or "
+                f"import the data with --resize {height} {width}."
+            )
+    for column, width in sees.proprio:
+        found = int(np.prod(store.column(column).shape, dtype=np.int64))
+        if found != width:
+            raise RecipeError(
+                f"The recipe's model reads {width} numbers from the column {column!r}, and {store.path} has {found} in "
+                "it. Change the width in the recipe."
+            )
 
 
 def _drawer(world: World, camera: str) -> Draw:
@@ -93,10 +119,9 @@ def train(
     """Train a recipe into a System folder, or continue. Killed at any moment, the same call goes on."""
     began = time.time()
     with start(device) as processes:
-        world = get_world(recipe.world)
         with processes.first_then_others():
-            store = recorded(recipe, data, world, command)
-        inputs = inputs_of(recipe, store, processes)
+            store = recorded(recipe, data, command)
+        inputs = inputs_of(recipe, store, world_of(recipe), processes)
         model = build(recipe, seed).to(processes.device)
         summary = fit(
             model,
@@ -115,7 +140,7 @@ def train(
         if summary.already_finished and (out / "model.safetensors").exists():
             return Trained(summary, System.load(out))
         facts = _provenance(recipe, seed, command, store, summary, began)
-        return Trained(summary, finished_system(recipe, model, inputs, out, world, facts))
+        return Trained(summary, finished_system(recipe, model, inputs, out, facts))
 
 
 def build(recipe: Recipe, seed: int) -> torch.nn.Module:
@@ -126,15 +151,15 @@ def build(recipe: Recipe, seed: int) -> torch.nn.Module:
 
 
 def finished_system(
-    recipe: Recipe, model: torch.nn.Module, inputs: TrainingInputs, out: Path, world: World, facts: Mapping[str, Any]
+    recipe: Recipe, model: torch.nn.Module, inputs: TrainingInputs, out: Path, facts: Mapping[str, Any]
 ) -> System:
-    """Save the trained model as a System folder with its bank of training frames."""
+    """Save the trained model as a System folder, with a bank of training frames where there is a world to draw them."""
     system = System(
         name=str(out),
         method=recipe.method,
         model=model.cpu().eval(),
         planner={"format": 1, "offsets": {key: dict(value) for key, value in recipe.planner.items()}},
-        task=task_of(recipe, world, inputs.store),
+        task=task_of(recipe, inputs),
         normalizer=inputs.normalizer,
         split=inputs.split.to_plain(),
         provenance=facts,
@@ -144,41 +169,53 @@ def finished_system(
     return system
 
 
-def task_of(recipe: Recipe, world: World, store: Store) -> dict[str, Any]:
-    """`task.json`."""
+def task_of(recipe: Recipe, inputs: TrainingInputs) -> dict[str, Any]:
+    """`task.json`. Without a world the action space is what the training episodes show of it."""
+    world, action = world_of(recipe), inputs.store.action()
+    low, high = _ranges(inputs.store, action.name, inputs.split.train) if world is None else _box(world)
+    discrete = inputs.normalizer.scales[action.name].one_hot if world is None else world.discrete
     return {
         "recipe": recipe.name,
-        "world": world.name,
-        "rule": recipe.rule or world.rules[0],
-        "variant": recipe.variant or world.variants[0],
+        "world": recipe.world,
+        "rule": recipe.rule or ("" if world is None else world.rules[0]),
+        "variant": recipe.variant or ("" if world is None else world.variants[0]),
         "image_size": recipe.image_size,
-        "action_dim": world.action_dim,
-        "action_low": world.action_low,
-        "action_high": world.action_high,
-        "discrete_values": None,
-        "action_column": store.action().name,
+        "action_column": action.name,
+        "action_dim": action.shape[0],
+        "action_low": low,
+        "action_high": high,
+        "discrete_values": action.shape[0] if discrete else None,
     }
 
 
-def bank_of(system: System, store: Store, split: Split) -> Bank:
-    """Evenly spread training rows with their latents."""
+def _box(world: World) -> tuple[float, float]:
+    return world.action_low, world.action_high
+
+
+def _ranges(store: Store, column: str, chosen: Sequence[int]) -> tuple[list[float], list[float]]:
+    """Smallest and largest value of each component in some episodes; actions never taken do not count."""
+    ends = [
+        (np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)) for _, rows in store.chunks(column, np.array(sorted(chosen)))
+    ]
+    return np.min([low for low, _ in ends], 0).tolist(), np.max([high for _, high in ends], 0).tolist()
+
+
+def bank_of(system: System, store: Store, split: Split) -> Bank | None:
+    """Evenly spread training rows with their latents; None where nothing can be drawn or described."""
     columns = store.columns_of("state")
-    if not columns:
-        raise DataError(f"{store.path} has no state column, so no bank of frames can be made of it.")
+    if not columns or not system.task["world"]:
+        return None
     rows = np.concatenate([store.row_numbers(episode) for episode in split.train])
     rows = rows[np.linspace(0, len(rows) - 1, min(BANK_FRAMES, len(rows))).astype(np.int64)]
     states = np.concatenate([store.read_rows(c.name, rows).reshape(len(rows), -1) for c in columns], 1)
-    low, high = system.encode_states(states)
-    return Bank(states.astype(np.float32), low, high)
+    latents = system.describe_states(states)
+    return Bank(states.astype(np.float32), latents) if latents else None
 
 
 def rehearse(recipe: Recipe, out: Path, data: Path, seed: int, command: str) -> Estimate:
     """Time a few steps of every stage and say what the whole will take."""
-    world = get_world(recipe.world)
-    store = recorded(recipe, data, world, command)
-    processes = Processes()
-    model = build(recipe, seed)
-    return estimate(model, recipe.method.stages(inputs_of(recipe, store, processes)), seed=seed)
+    inputs = inputs_of(recipe, recorded(recipe, data, command), world_of(recipe))
+    return estimate(build(recipe, seed), recipe.method.stages(inputs), seed=seed)
 
 
 def _provenance(
