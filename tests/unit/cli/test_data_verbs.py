@@ -74,9 +74,9 @@ def test_show_json_describes_the_same(collected, capsys):
 
 
 def test_check_passes_sound_data_and_counts_windows_of_recipes_and_of_shapes_asked_for(collected, capsys):
-    assert check(CheckArgs(data=collected, windows=("5x4",)), [("tworoom/laptop", 5, 8)]) == 0
+    assert check(CheckArgs(data=collected, windows=("5x4",))) == 0
     said = capsys.readouterr().out
-    assert "tworoom/laptop (8 low steps at frame skip 5, 36 rows)" in said
+    assert "tworoom/paper low (8 low steps at frame skip 5, 36 rows)" in said
     assert "5x4 (4 low steps at frame skip 5, 16 rows)" in said
     assert said.rstrip().splitlines()[-1].startswith("0 errors")
 
