@@ -37,9 +37,10 @@ def still_png(story: Story) -> bytes:
 
 
 def pick(story: Story) -> TaskStory:
-    """The first task that the first planner alone reached; else the first that it reached; else the first."""
+    """The first task that the first planner alone reached; else the farthest that it reached; else the first."""
     alone = [t for t in story.tasks if t.walks[0].success and not any(walk.success for walk in t.walks[1:])]
     reached = [task for task in story.tasks if task.walks[0].success]
+    reached.sort(key=lambda task: -(task.path_px or 0.0))
     return [*alone, *reached, *story.tasks][0]
 
 

@@ -19,7 +19,8 @@ def colours(picture: Image.Image) -> set[tuple[int, ...]]:
 def test_the_task_shown_is_the_first_that_the_first_planner_alone_reached():
     easy, hard, alone = task(1, full=True, flat=True), task(2, full=False), task(4, full=True)
     assert pick(story(hard, easy, alone)).index == 4
-    assert pick(story(hard, easy)).index == 1
+    far = replace(task(3, full=True, flat=True), path_px=200.0)
+    assert pick(story(hard, easy, far, easy)).index == 3
     assert pick(story(hard)).index == 2
 
 
