@@ -36,9 +36,11 @@ class Alone:
     world: int = 1
 
     def sum(self, x: Tensor) -> Tensor:
+        """The sum of one."""
         return x
 
     def gather(self, x: Tensor, dim: int) -> Tensor:
+        """All there is."""
         del dim
         return x
 

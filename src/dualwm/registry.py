@@ -9,7 +9,8 @@ can therefore never name code by its import path.
 import dataclasses
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from dualwm.errors import RecipeError, did_you_mean
 
@@ -68,9 +69,8 @@ def from_plain(kind: str, data: Any, where: str) -> Any:
     """The configuration of a part of `kind` from plain data; unknown keys and names are refused by name."""
     if not isinstance(data, Mapping) or "part" not in data:
         raise RecipeError(f"{where}: expected a mapping with the key 'part' naming a {kind}, found {data!r}.")
-    cls = find(kind, str(data["part"]))  # pyright: ignore[reportUnknownArgumentType]
-    rest = {str(key): value for key, value in data.items() if key != "part"}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    return dataclass_from_plain(cls, rest, where)
+    rest = dict(_mapping(data, where))  # pyright: ignore[reportUnknownArgumentType]
+    return dataclass_from_plain(find(kind, str(rest.pop("part"))), rest, where)
 
 
 def dataclass_from_plain(cls: type, data: Mapping[str, Any], where: str) -> Any:
@@ -80,12 +80,15 @@ def dataclass_from_plain(cls: type, data: Mapping[str, Any], where: str) -> Any:
         if key not in fields:
             raise RecipeError(f"{where}: {cls.__name__} has no setting {key!r}. {did_you_mean(key, fields)}")
     values: dict[str, Any] = {}
+    hints = get_type_hints(cls)
     for key, value in data.items():
+        if not _fits(value, hints[key]):
+            raise RecipeError(f"{where}: {cls.__name__}.{key} {_expected(hints[key], value)}")
         metadata = fields[key].metadata
         if "kind" in metadata and value is not None:
             value = from_plain(metadata["kind"], value, f"{where}.{key}")
         elif "config" in metadata and value is not None:
-            value = dataclass_from_plain(metadata["config"], value, f"{where}.{key}")
+            value = dataclass_from_plain(metadata["config"], _mapping(value, f"{where}.{key}"), f"{where}.{key}")
         elif isinstance(value, list):
             value = tuple(tuple(v) if isinstance(v, list) else v for v in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         values[key] = value
@@ -93,6 +96,31 @@ def dataclass_from_plain(cls: type, data: Mapping[str, Any], where: str) -> Any:
         return cls(**values)
     except TypeError as problem:
         raise RecipeError(f"{where}: {cls.__name__} cannot be made from {data!r}: {problem}") from problem
+
+
+def _mapping(data: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(data, Mapping):
+        raise RecipeError(f"{where}: expected a mapping of settings, found {data!r}.")
+    return {str(key): value for key, value in data.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a plain value may stand in a field of this type; only what plain data can tell is looked at."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(_fits(value, one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint) if hint in (bool, str, NoneType) else True
+
+
+def _expected(hint: Any, value: Any) -> str:
+    if get_origin(hint) is Literal:
+        return f"cannot be {value!r}. {did_you_mean(str(value), map(str, get_args(hint)))}"
+    return f"should be of type {getattr(hint, '__name__', hint)}, found {value!r}."
 
 
 def sub(kind: str, default: Any = dataclasses.MISSING) -> Any:

@@ -25,6 +25,7 @@ class State:
 
     @property
     def batch_shape(self) -> torch.Size:
+        """The leading axes, without the parts' own."""
         return self.latent.shape[:-1]
 
     @property

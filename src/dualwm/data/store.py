@@ -31,7 +31,7 @@ from dualwm.errors import DataError, did_you_mean
 from dualwm.records import ColumnRole, ColumnSpec, Episode
 
 Draw = Callable[[NDArray[Any], int], NDArray[np.uint8]]
-"""(states (n, w), size) -> uint8 (n, size, size, 3): how a drawn column becomes pictures. Comes from a world."""
+"""(states (n, w), size) -> uint8 (n, size, width, 3): how a drawn column becomes pictures. Comes from a world."""
 
 _OPEN_MAPS = 256
 _FORGET_BYTES = 1 << 25
@@ -133,7 +133,7 @@ class Store:
     ) -> NDArray[np.uint8]:
         """Frames of a camera by global row: uint8 (*rows.shape, height, width, 3).
 
-        Stored frames come as they were stored; drawn ones are drawn now, `size` pixels wide and high.
+        Stored frames come as they were stored; drawn ones are drawn now, `size` pixels high.
         """
         spec = self.camera(camera)
         if spec.kind != "drawn":
@@ -143,8 +143,8 @@ class Store:
             return np.empty((*rows.shape, side, side, 3), np.uint8)
         states = self.read_rows(str(spec.draws_from), rows.reshape(-1))
         frames = draw_now(states.reshape(len(states), -1), side)
-        assert frames.shape == (len(states), side, side, 3), (frames.shape, side)
-        return frames.reshape(*rows.shape, side, side, 3)
+        assert frames.shape[:2] == (len(states), side), (frames.shape, side)
+        return frames.reshape(*rows.shape, *frames.shape[1:])
 
     def require_drawer(self, spec: ColumnSpec, size: int | None, draw: Draw | None) -> tuple[Draw, int]:
         """What a drawn column needs to be read; an error naming the world that has it."""

@@ -102,7 +102,7 @@ class World(Protocol):
         ...
 
     def draw(self, states: Floats, size: int, camera: str = ...) -> NDArray[np.uint8]:
-        """Pictures (b, size, size, 3) of the states."""
+        """Pictures of the states, `size` pixels high: (b, size, size, 3), or as wide as a camera's own shape asks."""
         ...
 
     def proprio(self, states: Floats) -> dict[str, NDArray[np.float32]]:

@@ -75,7 +75,7 @@ class World(Protocol):
         ...
 
     def draw(self, states: States, size: int, camera: str) -> NDArray[np.uint8]:
-        """Frames (b, size, size, 3)."""
+        """Frames `size` pixels high: (b, size, size, 3), or as wide as a camera's own shape asks."""
         ...
 
     def proprio(self, states: States) -> Mapping[str, NDArray[np.float32]]:

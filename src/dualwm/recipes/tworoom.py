@@ -21,6 +21,15 @@ F, K = 5, 3
 
 OFFSETS = ("25", "50", "75", "100")
 
+EPOCHS = 5
+"""Of either stage, in the paper's TwoRoom column."""
+
+EPOCH_STEPS = {"low": 2_019, "high": 21}
+"""Optimiser steps of an epoch: windows of the 9,000 training episodes of `data collect tworoom --episodes 10000
+--max-env-steps 100`, one starting at every environment row that leaves room, over the batch of 256, the rest dropped.
+Low windows span 8 low steps (history 3 and N = 5), 36 rows: 516,893 of them. High windows span 21 (k = 3 times
+1 + M = 7), 101 rows, which is a whole episode that never reached its target: 5,591 of them."""
+
 
 @recipe
 def paper() -> Recipe:
@@ -49,10 +58,14 @@ def paper() -> Recipe:
                 maps=Maps(free_bits=0.05, warmup_fraction=0.2),
                 maps_weight=0.01,
             ),
-            low_stage=StageSettings(steps=9000, batch_size=256, learning_rate=5e-5, precision="bfloat16"),
-            high_stage=StageSettings(steps=2000, batch_size=256, learning_rate=5e-5, precision="bfloat16"),
+            low_stage=StageSettings(
+                steps=EPOCHS * EPOCH_STEPS["low"], batch_size=256, learning_rate=5e-5, precision="bfloat16"
+            ),
+            high_stage=StageSettings(
+                steps=EPOCHS * EPOCH_STEPS["high"], batch_size=256, learning_rate=5e-5, precision="bfloat16"
+            ),
         ),
-        planner=dict.fromkeys(OFFSETS, {**PAPER_PLANNER, "final_cost": "soft_minimum"}),
+        planner={offset: {**PAPER_PLANNER, "final_cost": "soft_minimum"} for offset in OFFSETS},
     )
 
 
@@ -160,7 +173,8 @@ def tiny() -> Recipe:
             low_stage=StageSettings(steps=20, batch_size=16, learning_rate=1e-3, heldout_every_steps=10),
             high_stage=StageSettings(steps=20, batch_size=16, learning_rate=1e-3, heldout_every_steps=10),
         ),
-        planner=dict.fromkeys(
-            OFFSETS, {**LAPTOP_PLANNER, "low_search": "16/2/4", "high_search": "16/2/4", "tile_rows": 64}
-        ),
+        planner={
+            offset: {**LAPTOP_PLANNER, "low_search": "16/2/4", "high_search": "16/2/4", "tile_rows": 64}
+            for offset in OFFSETS
+        },
     )
