@@ -97,7 +97,8 @@ class Squashed:
         return replace(self, inner=self.inner.refit(unsquash(elites, self.box)))
 
     def _squash(self, v: Tensor) -> Tensor:
-        return self.box.low + (v.tanh() + 1) / 2 * (self.box.high - self.box.low)
+        inside = self.box.low + (v.tanh() + 1) / 2 * (self.box.high - self.box.low)
+        return inside.clamp(self.box.low, self.box.high)  # rounding may step over a wall
 
 
 def unsquash(actions: Tensor, box: Box) -> Tensor:

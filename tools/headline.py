@@ -1,0 +1,82 @@
+"""Run the evaluations behind README's tables: `make headline`. What is finished is kept; killed, it continues.
+
+Every cell is an ordinary `dualwm eval` with a folder of its own below results/. The rows of training seeds need their
+System folders in runs/; where one is missing its cells are left out, and said so.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OFFSETS = (25, 50, 75, 100)
+SAME_TIME = "tworoom:low-only:search=192/8/8"
+"""Low-level only, its search enlarged until it plans as long as the whole system does; chosen by time on dev tasks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One command: a system at one offset."""
+
+    system: str
+    name: str
+    """Of its folder."""
+    offset: int
+    protocol: str = "heldout"
+    seeds: tuple[int, ...] = (0, 1, 42)
+    num_tasks: int = 200
+
+    @property
+    def folder(self) -> Path:
+        return Path("results") / "tworoom" / f"{self.protocol}-{self.offset}" / self.name
+
+    @property
+    def words(self) -> list[str]:
+        """The command line, as a user would type it."""
+        seeds = [str(seed) for seed in self.seeds]
+        plan = ["--offset", str(self.offset), "--seeds", *seeds, "--num-tasks", str(self.num_tasks)]
+        return ["eval", self.system, "--task", "tworoom", *plan, "--protocol", self.protocol, "--out", str(self.folder)]
+
+
+def cells() -> Iterator[Cell]:
+    """Every cell, the most important first."""
+    for offset in (100, 50, 25, 75):
+        yield Cell(system="tworoom", name="dual-wm", offset=offset)
+    for offset in OFFSETS:
+        yield Cell(system="tworoom", name="dual-wm", offset=offset, protocol="paper", seeds=(42,))
+    for offset in OFFSETS:
+        yield Cell(system="noop", name="noop", offset=offset)
+        yield Cell(system="oracle", name="oracle", offset=offset)
+    for offset in (100, 50, 25, 75):
+        yield Cell(system="tworoom:low-only", name="low-only", offset=offset)
+        yield Cell(system=SAME_TIME, name="low-only-same-time", offset=offset)
+    for seed in (1, 2):
+        for offset in (100, 50, 25, 75):
+            yield Cell(system=f"runs/tworoom-laptop-{seed}", name=f"training-seed-{seed}", offset=offset)
+
+
+def main() -> int:
+    """Run what is missing, one cell at a time."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="run only the folders whose path holds this text")
+    parser.add_argument("--threads", type=int, help="threads of every evaluation")
+    args = parser.parse_args()
+    more = [] if args.threads is None else ["--threads", str(args.threads)]
+    for cell in cells():
+        if args.only not in str(cell.folder) or (ROOT / cell.folder / "outcomes.jsonl").exists():
+            continue
+        if cell.system.startswith("runs/") and not (ROOT / cell.system).exists():
+            print(f"{cell.folder}: left out, {cell.system} is not here (dualwm train tworoom/laptop --seed N)")
+            continue
+        print("dualwm", *cell.words, flush=True)
+        done = subprocess.run([sys.executable, "-m", "dualwm", *cell.words, *more], cwd=ROOT, check=False)
+        if done.returncode:
+            return done.returncode
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
