@@ -1,5 +1,6 @@
 """An actor: a network that names the block leading from here to there proposes the mean of every search."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -46,7 +47,7 @@ class ActorModel(nn.Module):
 class ActorStage(RolloutStage):
     """Prediction, and the actor on the next step (gradient at both ends) and on the window's end (none at the goal)."""
 
-    weights = {"lore": 1.0, "next": 0.1, "goal": 0.05}
+    weights: Mapping[str, float] = {"lore": 1.0, "next": 0.1, "goal": 0.05}
 
     def terms(self, model, batch, step) -> dict[str, torch.Tensor]:
         z, a = self.encoded(model, batch).latent, batch["actions"][:, :-1]

@@ -55,8 +55,16 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Conversations:
+    """The record of a decision."""
+
+    answers: list[list[str]]
+    """Task by task, word by word."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Advised:
-    """The controller: one conversation per task and decision. The decision's record is the answers, word by word."""
+    """The controller: one conversation per task and decision."""
 
     asking: Asking
     acting: Acting
@@ -66,10 +74,11 @@ class Advised:
         assert goal.frames is not None
         return Shown(goals=goal.frames[self.cameras[0]])
 
-    def act(self, memory: Shown, observation: Observation) -> tuple[NDArray[np.float32], Shown, list[list[str]]]:
+    def act(self, memory: Shown, observation: Observation) -> tuple[NDArray[np.float32], Shown, Conversations]:
         pictures = zip(observation.frames[self.cameras[0]], memory.goals, strict=True)
         told = [self._converse(now, goal) for now, goal in pictures]
-        return np.stack([actions for actions, _ in told]), memory, [answers for _, answers in told]
+        chunks, record = [actions for actions, _ in told], Conversations(answers=[answers for _, answers in told])
+        return np.stack(chunks), memory, record
 
     def _converse(self, now: NDArray[np.uint8], goal: NDArray[np.uint8]) -> tuple[NDArray[np.float32], list[str]]:
         shape, answers = (self.asking.actions, self.acting.action_dim), list[str]()
