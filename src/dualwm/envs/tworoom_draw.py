@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from dualwm.envs.pixels import area_weights, whole_levels
 from dualwm.envs.tworoom_core import CANVAS, DOOR_HALF, DOOR_Y, RADIUS, WALL_HALF, WALL_X
 
 _BORDER, _LINE = 14, 4
@@ -36,14 +37,6 @@ def _full_size_background() -> NDArray[np.float64]:
     return grey
 
 
-def _area_weights(size: int) -> NDArray[np.float64]:
-    """Which share of each of the `size` target pixels every one of the 224 source pixels covers."""
-    edges = np.arange(size + 1) * (CANVAS / size)
-    source = np.arange(int(CANVAS))
-    covered = np.minimum(edges[1:, None], source + 1) - np.maximum(edges[:-1, None], source)
-    return np.clip(covered, 0.0, None) * (size / CANVAS)
-
-
 @dataclass(frozen=True)
 class _Canvas:
     """What all pictures of one size share."""
@@ -56,9 +49,8 @@ class _Canvas:
 
 @functools.lru_cache(maxsize=8)
 def _canvas(size: int) -> _Canvas:
-    weights = _area_weights(size)
-    # The small extra makes exact halves round up on every machine, whatever the order of its sums.
-    grey = np.floor(weights @ _full_size_background() @ weights.T + (0.5 + 1e-6)).astype(np.uint8)
+    weights = area_weights(int(CANVAS), size)
+    grey = whole_levels(weights @ _full_size_background() @ weights.T)
     patch = min(size, math.floor(2 * _DOT_REACH * size / CANVAS) + 1)
     rooms = np.repeat(grey[:, :, None], 3, axis=2)
     rooms.flags.writeable = False
