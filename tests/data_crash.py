@@ -15,10 +15,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 from data_toy import COLUMNS, assert_same_episode, episode, meta
 
-from dualwm.data import disk
+from dualwm import files
+from dualwm.data import disk, writer
 from dualwm.data.store import Store
 from dualwm.data.writer import Writer
 
@@ -29,10 +31,10 @@ TOGETHER = 2
 
 def append_all(folder: Path, lengths: list[int]) -> None:
     """Append what is not there yet, some episodes at a time."""
-    with Writer(folder, meta(), shard_bytes=SHARD_BYTES) as writer:
-        for start in range(len(writer.entries), len(lengths), TOGETHER):
+    with Writer(folder, meta(), shard_bytes=SHARD_BYTES) as opened:
+        for start in range(len(opened.entries), len(lengths), TOGETHER):
             group = range(start, min(start + TOGETHER, len(lengths)))
-            writer.append([episode(number, lengths[number], COLUMNS) for number in group])
+            opened.append([episode(number, lengths[number], COLUMNS) for number in group])
 
 
 def look(folder: Path, lengths: list[int], at_least: int) -> int:
@@ -74,8 +76,8 @@ def die_at(step: int) -> None:
         seen += 1
         return seen == step
 
-    def wrap(name: str) -> None:
-        real = getattr(disk, name)
+    def wrap(module: ModuleType, name: str) -> None:
+        real = getattr(module, name)
 
         def wrapped(*args):
             if now():
@@ -85,18 +87,14 @@ def die_at(step: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(*args)
 
-        setattr(disk, name, wrapped)
+        setattr(module, name, wrapped)
 
-    for name in ("open_for_writing", "write_at", "truncate", "sync", "sync_folder"):
-        wrap(name)
-    real_replace = os.replace
-
-    def replace(*args):
-        if now():
-            os.kill(os.getpid(), signal.SIGKILL)
-        real_replace(*args)
-
-    os.replace = replace
+    for name in ("open_for_writing", "write_at", "truncate"):
+        wrap(disk, name)
+    for name in ("fsync", "replace"):
+        wrap(os, name)
+    for module in (files, writer):
+        wrap(module, "sync_folder")
 
 
 def at_every_step(folder: Path, lengths: list[int]) -> int:

@@ -1,4 +1,5 @@
-"""How annotations are checked under pytest: by beartype, told of `Self`, and of protocols, which it knows by members.
+"""How annotations are checked under pytest: by beartype, told of `Self`, of protocols, which it knows by members, and
+that a whole number may stand where a float is asked for.
 
 Both are ordinary annotations to a type checker; the code should not have to change for this one.
 """
@@ -8,7 +9,7 @@ from typing import Any, Self, get_args, runtime_checkable
 
 from beartype import BeartypeConf, FrozenDict, beartype
 
-_CONF = BeartypeConf(hint_overrides=FrozenDict({Self: Any}))
+_CONF = BeartypeConf(hint_overrides=FrozenDict({Self: Any}), is_pep484_tower=True)
 
 
 def check(function: Callable[..., Any]) -> Any:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats as scipy_stats
 
-from dualwm.stats import Rate, mcnemar, newcombe_paired, paired, wilson
+from dualwm.stats import Paired, Rate, mcnemar, newcombe_paired, paired, wilson
 
 
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
@@ -75,3 +75,43 @@ def test_the_paired_interval_covers_the_truth_about_as_often_as_it_says(chances:
         if low <= truth <= high:
             covered += ways * float(np.prod(np.array(chances) ** (a, b, c, d)))
     assert 0.935 < covered < 0.99
+
+
+def of_counts(both: int, only_first: int, only_second: int, neither: int) -> Paired:
+    first = [True] * (both + only_first) + [False] * (only_second + neither)
+    second = [True] * both + [False] * only_first + [True] * only_second + [False] * neither
+    return paired(first, second)
+
+
+@pytest.mark.parametrize("counts", [(500, 45, 20, 35), (10, 5, 2, 3), (0, 3, 1, 100), (300, 20, 18, 262)])
+def test_the_tasks_that_are_said_to_separate_two_systems_do_and_not_many_fewer_would(counts: tuple[int, ...]):
+    found = of_counts(*counts)
+    more = found.more_tasks
+    if found.separated:
+        assert more == 0
+        return
+    assert more is not None
+    assert more > 0
+    for n, separates in ((found.n + more, True), (found.n + more - 1, False)):
+        low, high = newcombe_paired(*(count * n / found.n for count in counts))
+        assert (low > 0 or high < 0) == separates
+
+
+def test_the_sentence_says_what_the_numbers_say():
+    found = of_counts(500, 40, 27, 33)
+    told = found.sentence()
+    low, high = (100 * end for end in found.ci95)
+    assert told.startswith(f"difference +2.2 points, 95 % interval {low:.1f} to {high:.1f}: not separated; about ")
+    assert found.more_tasks is not None
+    said = int(told.split("about ")[1].split()[0].replace(",", ""))
+    assert found.more_tasks <= said <= 1.1 * found.more_tasks
+    assert of_counts(10, 30, 0, 10).sentence().endswith(": separated")
+    assert of_counts(10, 30, 0, 10).sentence().startswith("difference +60.0 points")
+    assert of_counts(10, 0, 30, 10).sentence().startswith("difference -60.0 points")
+    assert of_counts(5, 3, 3, 5).sentence().endswith("not separated; the same number of successes")
+
+
+def test_the_four_cases_add_up():
+    found = of_counts(7, 4, 2, 5)
+    assert (found.both, found.neither, found.n) == (7, 5, 18)
+    assert found.agreement == 12 / 18

@@ -33,10 +33,13 @@ from dualwm.data.schema import (
     stored,
 )
 from dualwm.errors import DataError
+from dualwm.files import LOCK_NAME, PART_SUFFIX, only_writer, sync_folder, write_whole
 from dualwm.records import ColumnSpec, Episode
 
 SHARD_BYTES = 1 << 30
 """A new shard begins with the first episode after the current one holds this much."""
+_META_PARTS = f"{META_NAME}*{PART_SUFFIX}"
+"""What writers leave that were killed before the folder became a data set."""
 
 
 class Writer:
@@ -48,7 +51,7 @@ class Writer:
         check_columns(meta.columns, str(self.path))
         with ExitStack() as stack:
             _make_folder(self.path)
-            stack.enter_context(disk.only_writer(self.path))
+            stack.enter_context(only_writer(self.path, self._busy))
             self.meta = _adopt_or_write_meta(self.path, meta)
             self._files = stack.enter_context(_Files(self.path))
             self.entries: list[EpisodeEntry] = []
@@ -60,6 +63,12 @@ class Writer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _busy(self, holder: str) -> Exception:
+        return DataError(
+            f"{self.path} is being written by another live process (process {holder}); a data set has one writer at a "
+            "time. Wait until it is done, or stop it, then type the same command again."
+        )
 
     def close(self) -> None:
         """Release the folder."""
@@ -160,8 +169,8 @@ class _Files:
         for file in sorted(self._unsynced):
             disk.sync(self._open[file])
         for folder in sorted({file.parent for file in self._unsynced}):
-            disk.sync_folder(folder)
-        disk.sync_folder(self._path)
+            sync_folder(folder)
+        sync_folder(self._path)
         self._unsynced.clear()
 
     def close(self) -> None:
@@ -223,7 +232,7 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise DataError(f"{path} cannot be made or is no folder ({problem}). Choose another folder.") from problem
-    own = {META_NAME, META_NAME + ".part", disk.LOCK_NAME}
+    own = {META_NAME, LOCK_NAME, *(part.name for part in path.glob(_META_PARTS))}
     foreign = [file.name for file in path.iterdir() if file.name not in own]
     if foreign and not (path / META_NAME).exists():
         raise DataError(
@@ -235,8 +244,9 @@ def _make_folder(path: Path) -> None:
 def _adopt_or_write_meta(path: Path, meta: StoreMeta) -> StoreMeta:
     """Write `meta.json` into a new folder; in an old one it must say the same (who made it stays)."""
     if not (path / META_NAME).exists():
-        text = json.dumps(meta.to_plain(), indent=1, sort_keys=True) + "\n"
-        disk.replace(path / META_NAME, text.encode())
+        for part in path.glob(_META_PARTS):
+            part.unlink()
+        write_whole(path / META_NAME, json.dumps(meta.to_plain(), indent=1, sort_keys=True) + "\n")
         return meta
     there = read_meta(path)
     found, asked = _leaves(there.identity), _leaves(meta.identity)

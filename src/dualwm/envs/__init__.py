@@ -12,3 +12,7 @@ __all__ = ["Simulation", "World", "episodes", "get_world", "replay", "world_name
 
 if "dualwm/TwoRoom-v0" not in gymnasium.registry:
     gymnasium.register(id="dualwm/TwoRoom-v0", entry_point="dualwm.envs.tworoom_gym:TwoRoomEnv", max_episode_steps=100)
+if "dualwm/SokobanLong-v0" not in gymnasium.registry:
+    gymnasium.register(
+        id="dualwm/SokobanLong-v0", entry_point="dualwm.envs.sokoban_gym:SokobanEnv", max_episode_steps=125
+    )

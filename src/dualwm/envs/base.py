@@ -140,7 +140,10 @@ def replay(
     return np.stack(path, axis=1)
 
 
-_BUILT_IN = {"tworoom": "dualwm.envs.tworoom:TwoRoom"}
+_BUILT_IN = {
+    "sokoban": "dualwm.envs.sokoban:Sokoban",
+    "tworoom": "dualwm.envs.tworoom:TwoRoom",
+}
 """Name -> zero-argument callable giving the world; its file is imported only when the world is asked for."""
 
 

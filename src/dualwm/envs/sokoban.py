@@ -15,7 +15,6 @@ from dualwm.envs.sokoban_core import (
     SIDE,
     Cells,
     SokobanSimulation,
-    cells_of_states,
     lawful_cells,
     states_of_cells,
 )
@@ -44,7 +43,6 @@ class Sokoban:
     noop_action: ClassVar[tuple[float, ...]] = (1.0, 0.0, 0.0, 0.0, 0.0)
     cameras: ClassVar[tuple[str, ...]] = ("front",)
     state_width: ClassVar[int] = 6
-    proprio_range: ClassVar[tuple[float, float]] = (0.0, SIDE - 1.0)
     rules: ClassVar[tuple[str, ...]] = ("gap4", "exact")
     variants: ClassVar[tuple[str, ...]] = ("push",)
     columns: ClassVar[tuple[ColumnSpec, ...]] = (
@@ -79,7 +77,7 @@ class Sokoban:
         choose("camera", camera, self.cameras, self.name)
         if size < SIDE:
             raise WorldError(f"A picture of Sokoban needs a side of at least {SIDE} pixels; asked for {size}.")
-        return sokoban_draw.draw(cells_of_states("states", states), size)
+        return sokoban_draw.draw(lawful_cells("states", states), size)
 
     def proprio(self, states: Floats) -> dict[str, NDArray[np.float32]]:
         """The agent's cell."""

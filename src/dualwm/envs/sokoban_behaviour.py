@@ -42,9 +42,7 @@ class Behaviour:
     """Probability that an action is drawn uniformly."""
 
 
-def generate(
-    seeds: Sequence[int], max_env_steps: int, law: Behaviour
-) -> list[tuple[Cells, NDArray[np.int64]]]:
+def generate(seeds: Sequence[int], max_env_steps: int, law: Behaviour) -> list[tuple[Cells, NDArray[np.int64]]]:
     """Cells (T+1, 3) and actions (T,) of one episode per seed, all walked at once."""
     assert max_env_steps >= 1, max_env_steps
     chances = [_stream(seed, _WALK).random((max_env_steps, 3)) for seed in seeds]

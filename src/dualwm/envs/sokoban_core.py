@@ -7,15 +7,12 @@ never changes, and never matters to success.
 Inside, a cell is one number, 10 row + column, and everything that is no floor is the number `SOLID`.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from dualwm.envs.base import state_rows
+from dualwm.envs.base import Floats, state_rows
 from dualwm.errors import WorldError
 
-Floats = NDArray[np.floating[Any]]
 Cells = NDArray[np.int64]
 """(b, 3), cell numbers of agent, first box and second box."""
 

@@ -1,9 +1,10 @@
 """Controllers that plan nothing: what success costs nothing, and what is the most one can ask for.
 
-noop     stands still
-random   uniform actions over the action space, keyed by (seed, task, step)
-replay   the actions recorded in the episode a task was cut from
-oracle   the world's own expert, told where it stands by simulating along
+noop      stands still
+random    uniform actions over the action space, keyed by (seed, task, step)
+marginal  recorded actions in no order: each drawn on its own, keyed likewise
+replay    the actions recorded on the way from a task's start to its goal
+oracle    the world's own expert, told where it stands by simulating along
 
 They are ordinary controllers: evaluation cannot tell them from a model. None of them looks at a picture.
 """
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from dualwm.errors import ControllerError, did_you_mean
 from dualwm.evaluate.needs import Simulation, States, World, keyed_generator
+from dualwm.evaluate.recorded import actions_of, ways
 from dualwm.records import Goal, Observation, TaskSet
 
 Act = tuple[NDArray[np.float32], Any, None]
@@ -79,6 +81,21 @@ class Random(_Blind):
         if self.discrete:
             return np.eye(self.action_dim, dtype=np.float32)[generator.integers(self.action_dim)]
         return generator.uniform(self.low, self.high, self.action_dim).astype(np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marginal(_Blind):
+    """Recorded actions, each drawn without regard to the others: what the behaviour's habits alone are worth."""
+
+    actions: NDArray[np.float32]
+    """(n, action_dim)."""
+
+    def act(self, memory: FloorMemory, observation: Observation) -> Act:
+        """One action per task, a function of (seed, task, environment step) alone."""
+        del observation
+        keys = [("marginal floor", memory.seed, task, memory.env_step) for task in memory.tasks.tolist()]
+        rows = [int(keyed_generator(*key).integers(len(self.actions))) for key in keys]
+        return self.actions[rows][:, None], replace(memory, env_step=memory.env_step + 1), None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +178,13 @@ def random(world: World) -> Random:
     return Random(action_dim=world.action_dim, discrete=world.discrete, low=world.action_low, high=world.action_high)
 
 
+def marginal(world: World, actions: NDArray[np.float32]) -> Marginal:
+    """Draw from recorded actions (n, action_dim)."""
+    if not len(actions):
+        raise ControllerError(f"No recorded action of {world.name} is there to draw from. Record longer episodes.")
+    return Marginal(actions=actions)
+
+
 def replay(world: World, actions: Sequence[NDArray[np.float32]]) -> Replay:
     """Play back recorded actions, one array (steps, action_dim) per task of a TaskSet."""
     return Replay(actions=tuple(actions), still=_still(world))
@@ -176,6 +200,8 @@ def oracle(world: World, taskset: TaskSet, variant: str) -> Oracle:
 FLOORS: dict[str, Callable[[World, TaskSet, str], Any]] = {
     "noop": lambda world, taskset, variant: noop(world),
     "random": lambda world, taskset, variant: random(world),
+    "marginal": lambda world, taskset, variant: marginal(world, actions_of(world)),
+    "replay": lambda world, taskset, variant: replay(world, ways(world, taskset)),
     "oracle": oracle,
 }
 """Controllers that need nothing but a world and its tasks, by the name a command line knows them by."""

@@ -6,17 +6,13 @@ OUT/checkpoints/     the newest two
 """
 
 import json
-import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dualwm.errors import RecipeError, SystemFolderError
-from dualwm.files import write_whole
-
-if sys.platform != "win32":
-    import fcntl
+from dualwm.files import only_writer, write_whole
 
 FORMAT = 1
 
@@ -72,15 +68,14 @@ def differences(there: Any, here: Any, where: str = "") -> list[str]:
 
 @contextmanager
 def locked(out: Path) -> Generator[None, None, None]:
-    """Keep a second writer out. The system releases the lock when this process ends, however it ends."""
+    """The run's folder, made if it is missing, with a second writer kept out."""
     out.mkdir(parents=True, exist_ok=True)
-    with (out / ".lock").open("a") as file:
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as problem:
-                raise SystemFolderError(
-                    f"Another process is training in {out} right now. "
-                    "Wait until it is done, stop it, or give another --out."
-                ) from problem
+
+    def refuse(holder: str) -> Exception:
+        return SystemFolderError(
+            f"Another process (number {holder}) is training in {out} right now. "
+            "Wait until it is done, stop it, or give another --out."
+        )
+
+    with only_writer(out, refuse):
         yield

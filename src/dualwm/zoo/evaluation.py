@@ -78,6 +78,11 @@ def pool_of(world: World, collection: str, home: Path = Path("data")) -> PairPoo
     except SystemFolderError:
         if collection == "test":
             raise
+    return collection_pool(world, collection, home)
+
+
+def collection_pool(world: World, collection: str, home: Path) -> PairPool:
+    """The pool of a collection's first 1,000 episodes, recorded (or found) below `home`."""
     folder = home / f"{world.name}-{collection}"
     count = 1000
     collect(

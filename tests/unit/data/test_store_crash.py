@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from data_crash import LENGTHS, SHARD_BYTES, append_all, look
-from data_toy import COLUMNS, assert_same_episode, episode, files, meta
+from data_toy import COLUMNS, assert_same_episode, episode, files as files_of, meta
 
-from dualwm.data import disk
+from dualwm import files
+from dualwm.data import disk, writer
 from dualwm.data.store import Store
 from dualwm.data.writer import Writer
 from dualwm.errors import DataError
@@ -31,7 +32,7 @@ def _crash(mode: str, folder: Path) -> int:
 def test_killed_writers_leave_whole_episodes_and_the_next_ones_finish_the_same_bytes(tmp_path, mode, at_least):
     append_all(tmp_path / "expected", LENGTHS[mode])
     assert _crash(mode, tmp_path / "killed") >= at_least
-    assert files(tmp_path / "killed") == files(tmp_path / "expected")
+    assert files_of(tmp_path / "killed") == files_of(tmp_path / "expected")
 
 
 class PowerCut(BaseException):
@@ -47,8 +48,10 @@ class Power:
 
     def __init__(self, monkeypatch, step: int) -> None:
         self.left, self.paths, self.safe = step, {}, {}
-        for name in ("open_for_writing", "write_at", "truncate", "sync", "sync_folder"):
+        for name in ("open_for_writing", "write_at", "truncate", "sync"):
             monkeypatch.setattr(disk, name, self._wrap(name, getattr(disk, name)))
+        for module in (files, writer):
+            monkeypatch.setattr(module, "sync_folder", self._wrap("sync_folder", module.sync_folder))
 
     def _wrap(self, name, real):
         def wrapped(*args):
@@ -86,35 +89,35 @@ def test_a_power_cut_at_any_step_loses_no_episode_whose_append_returned(tmp_path
         with pytest.MonkeyPatch.context() as monkeypatch:
             power = Power(monkeypatch, step)
             try:
-                with Writer(folder, meta(), shard_bytes=SHARD_BYTES) as writer:
+                with Writer(folder, meta(), shard_bytes=SHARD_BYTES) as opened:
                     for start in (0, 2):
-                        writer.append([episode(number, lengths[number], COLUMNS) for number in (start, start + 1)])
+                        opened.append([episode(number, lengths[number], COLUMNS) for number in (start, start + 1)])
                         returned = start + 2
                 came_through = True
             except PowerCut:
                 power.lose(folder, lost)
         look(folder, lengths, returned)
         append_all(folder, lengths)
-        assert files(folder) == files(tmp_path / "expected"), step
+        assert files_of(folder) == files_of(tmp_path / "expected"), step
     assert step > 30
 
 
 def test_an_interrupted_append_can_be_repeated_by_the_same_writer(tmp_path, monkeypatch):
     lengths = [4, 6, 3, 9]
     append_all(tmp_path / "expected", lengths)
-    with Writer(tmp_path / "set", meta(), shard_bytes=SHARD_BYTES) as writer:
-        writer.append([episode(number, lengths[number]) for number in (0, 1)])
+    with Writer(tmp_path / "set", meta(), shard_bytes=SHARD_BYTES) as opened:
+        opened.append([episode(number, lengths[number]) for number in (0, 1)])
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(disk, "sync", lambda file: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
-                writer.append([episode(2, 8)])
-        writer.append([episode(number, lengths[number]) for number in (2, 3)])
-    assert files(tmp_path / "set") == files(tmp_path / "expected")
+                opened.append([episode(2, 8)])
+        opened.append([episode(number, lengths[number]) for number in (2, 3)])
+    assert files_of(tmp_path / "set") == files_of(tmp_path / "expected")
 
 
 def test_a_full_disk_says_what_is_safe(tmp_path):
-    with Writer(tmp_path / "set", meta()) as writer:
-        writer.append([episode(0, 4)])
+    with Writer(tmp_path / "set", meta()) as opened:
+        opened.append([episode(0, 4)])
         with pytest.MonkeyPatch.context() as patch:
 
             def full(*_):
@@ -122,7 +125,7 @@ def test_a_full_disk_says_what_is_safe(tmp_path):
 
             patch.setattr(disk, "write_at", full)
             with pytest.raises(DataError, match=r"No space left.*The 1 episodes before them are whole.*same command"):
-                writer.append([episode(1, 4)])
+                opened.append([episode(1, 4)])
     assert_same_episode(Store.open(tmp_path / "set").episode(0), episode(0, 4))
     assert len(Store.open(tmp_path / "set")) == 1
 
@@ -137,18 +140,18 @@ def test_surplus_files_and_bytes_are_ignored_and_repaired(tmp_path):
             file.write(data)
     look(tmp_path / "set", [4, 6], 2)
     append_all(tmp_path / "set", [4, 6, 3])
-    assert files(tmp_path / "set") == files(tmp_path / "expected")
+    assert files_of(tmp_path / "set") == files_of(tmp_path / "expected")
 
 
 def test_a_compressed_column_is_as_safe(tmp_path):
     packed = tuple(replace(spec, codec="zlib") if spec.kind == "frames" else spec for spec in COLUMNS)
-    with Writer(tmp_path / "expected", meta(packed)) as writer:
-        writer.append([episode(0, 4), episode(1, 5)])
-    with Writer(tmp_path / "set", meta(packed)) as writer:
-        writer.append([episode(0, 4)])
+    with Writer(tmp_path / "expected", meta(packed)) as opened:
+        opened.append([episode(0, 4), episode(1, 5)])
+    with Writer(tmp_path / "set", meta(packed)) as opened:
+        opened.append([episode(0, 4)])
     for name in ("front.bin", "front.spans.bin"):
         with (tmp_path / "set" / "shard-00000" / name).open("ab") as file:
             file.write(b"torn")
-    with Writer(tmp_path / "set", meta(packed)) as writer:
-        writer.append([episode(1, 5)])
-    assert files(tmp_path / "set") == files(tmp_path / "expected")
+    with Writer(tmp_path / "set", meta(packed)) as opened:
+        opened.append([episode(1, 5)])
+    assert files_of(tmp_path / "set") == files_of(tmp_path / "expected")

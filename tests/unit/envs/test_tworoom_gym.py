@@ -89,7 +89,7 @@ def test_misuse_is_answered_with_what_to_do():
     with pytest.raises(WorldError, match="Row 0 is"):
         env.reset(options={"goal": (112, 150)})
     env.reset(seed=0)
-    with pytest.raises(WorldError, match="two finite numbers"):
+    with pytest.raises(WorldError, match="2 finite numbers"):
         env.step(np.array([np.nan, 0.0]))
     with pytest.raises(WorldError, match="no dynamics variant 'bounce'"):
         gymnasium.make(ID, collision="bounce")
