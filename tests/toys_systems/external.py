@@ -88,7 +88,7 @@ class Advised:
                 actions = np.asarray(json.loads(answers[-1]), np.float32).reshape(shape)
             except ValueError:
                 continue
-            return actions.clip(self.acting.action_low, self.acting.action_high), answers
+            return actions.clip(np.float32(self.acting.action_low), np.float32(self.acting.action_high)), answers
         return np.zeros(shape, np.float32), answers
 
 

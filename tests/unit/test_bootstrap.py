@@ -1,4 +1,4 @@
-"""Resampling seeds and tasks: against enumeration where there are few of both, against the binomial where there is one."""
+"""Resampling seeds and tasks: against enumeration where there are few, against the binomial for a single seed."""
 
 from itertools import product
 

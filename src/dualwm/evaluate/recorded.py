@@ -78,9 +78,10 @@ def _way(world: Behaving, walked: dict[str, Column], task: Task, offset: int) ->
     same = len(states) == offset + 1 and np.allclose(states[[0, -1]], [task.start, task.goal], rtol=_APART, atol=_APART)
     if not same:
         raise ControllerError(
-            f"Task {task.index} was cut from the episode of seed {task.env_seed}, rows {rows.start} to {rows.stop - 1}, "
-            f"and the episode that {world.name} records for that seed does not lead from its start to its goal. The "
-            "tasks come from another behaviour law: cut them again, or take the version that recorded them."
+            f"Task {task.index} was cut from rows {rows.start} to {rows.stop - 1} of the episode of seed "
+            f"{task.env_seed}, and the episode that {world.name} records for that seed does not lead from its start to "
+            "its goal. The tasks come from another behaviour law: cut them again, or take the version that recorded "
+            "them."
         )
     (action,) = _in_role(world.columns, "action")
     return walked[action][rows][:-1].astype(np.float32)

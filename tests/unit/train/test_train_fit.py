@@ -11,6 +11,7 @@ from rich.console import Console
 from train_toy import SETTINGS, High, Low, Samples, StopAt, Toy, metrics, train
 
 from dualwm.errors import DataError, RecipeError, SystemFolderError, WorldError
+from dualwm.files import LOCK_NAME
 from dualwm.nets.batchnorm import batchnorms
 from dualwm.train.folder import locked
 from dualwm.train.progress import Progress, Silent
@@ -59,13 +60,18 @@ def test_training_lowers_the_loss_and_reports_its_work(tmp_path):
 
 def test_a_finished_run_says_so_and_does_nothing(tmp_path):
     model, _ = train(tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    before = written(tmp_path)
     notes = Notes()
     again, summary = train(tmp_path, progress=notes)
     assert summary.already_finished
     assert "finished already" in notes.notes[-1]
     assert same(model, again)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert written(tmp_path) == before
+
+
+def written(folder):
+    """When each file of a run was written; the lock is taken by whoever looks."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file() and path.name != LOCK_NAME}
 
 
 def test_an_interrupted_run_says_how_to_continue_and_ends_the_same(tmp_path, straight):
@@ -285,7 +291,7 @@ def test_a_model_that_no_longer_fits_is_refused(tmp_path):
 
 
 def test_a_second_writer_is_kept_out(tmp_path):
-    with locked(tmp_path), pytest.raises(SystemFolderError, match="Another process is training"):
+    with locked(tmp_path), pytest.raises(SystemFolderError, match=r"Another process \(number \d+\) is training"):
         train(tmp_path)
     assert train(tmp_path)[1].finished
 
