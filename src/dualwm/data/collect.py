@@ -74,7 +74,10 @@ def collect(
             f"Collecting needs at least one episode of at least one environment step, found episodes={episodes} and "
             f"max_env_steps={max_env_steps}."
         )
-    columns = tuple(_with_frames(spec, stored_size, codec) for spec in world.columns)
+    columns = world.columns
+    if stored_size is not None:
+        (shown,) = record([seed], 1)
+        columns = tuple(_with_frames(world, spec, shown, stored_size, codec) for spec in columns)
     law = {"behaviour": dict(world.behaviour_law), "first_seed": seed, "max_env_steps": max_env_steps}
     meta = StoreMeta(columns=columns, world=world.name, collection=collection, law=law, created=created_by(command))
     with Writer(out, meta, shard_bytes=shard_bytes) as writer:
@@ -99,11 +102,17 @@ def _recorded(
             yield Episode(id=i, seed=seed + i, source=world.name, columns=stored)
 
 
-def _with_frames(spec: ColumnSpec, stored_size: int | None, codec: str | None) -> ColumnSpec:
-    """The specification of a drawn column whose pictures are to be stored; `drawer` still says who drew them."""
-    if spec.kind != "drawn" or stored_size is None:
+def _with_frames(
+    world: Recordable, spec: ColumnSpec, shown: Columns, stored_size: int, codec: str | None
+) -> ColumnSpec:
+    """The specification of a drawn column whose pictures are to be stored; `drawer` still says who drew them.
+
+    How wide a camera's pictures are is for the world to say: `shown`, a first episode, is drawn to see it.
+    """
+    if spec.kind != "drawn":
         return spec
-    return replace(spec, kind="frames", shape=(stored_size, stored_size, 3), codec=codec)
+    stored = replace(spec, kind="frames", shape=(stored_size, stored_size, 3), codec=codec)
+    return replace(stored, shape=_stored_rows(world, stored, shown).shape[1:])
 
 
 def _stored_rows(world: Recordable, spec: ColumnSpec, rows: Columns) -> NDArray[Any]:

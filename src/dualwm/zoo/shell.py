@@ -10,8 +10,8 @@ from dualwm.errors import ControllerError
 from dualwm.evaluate.needs import Controller
 from dualwm.records import Goal, Observation
 
-Frame = NDArray[np.uint8] | Mapping[str, NDArray[np.uint8]]
-"""A picture (height, width, 3), or pictures by camera."""
+Frame = NDArray[Any] | Mapping[str, NDArray[Any]]
+"""A uint8 picture (height, width, 3), or pictures by camera; anything else is refused with what came."""
 Numbers = Mapping[str, NDArray[Any]]
 """Proprioceptive numbers (q,) by column, in the data's own units."""
 

@@ -45,5 +45,5 @@ def test_floors_have_no_settings_and_unknown_names_suggest_the_near_one():
     world = get_world("tworoom")
     with pytest.raises(RecipeError, match="'random' has no variants and no settings"):
         entrant(Spec.parse("random:low-only"), world, 25, "snap")
-    with pytest.raises(RecipeError, match="no floor, shipped system or folder named 'randon'.*'random'"):
+    with pytest.raises(RecipeError, match=r"no floor, shipped system or folder named 'randon'.*'random'"):
         entrant(Spec.parse("randon"), world, 25, "snap")

@@ -94,7 +94,10 @@ NAME = "high.E_A.lift.weight"
     ("change", "says"),
     [
         (lambda t: t.pop(NAME), rf"tensor '{NAME}' \(float32 \(6, 3\)\) is missing"),
-        (lambda t: t.update({NAME: torch.zeros(6, 4)}), rf"'{NAME}' should be float32 \(6, 3\) and is float32 \(6, 4\)"),
+        (
+            lambda t: t.update({NAME: torch.zeros(6, 4)}),
+            rf"'{NAME}' should be float32 \(6, 3\) and is float32 \(6, 4\)",
+        ),
         (lambda t: t.update({NAME: t[NAME].double()}), rf"'{NAME}' should be float32 .* and is float64"),
         (lambda t: t.update({"extra": torch.zeros(1)}), r"a tensor 'extra' that the configuration has no place for"),
     ],
@@ -138,7 +141,9 @@ def test_settings_that_cannot_be_are_refused_with_file_and_remedy(folder: Path, 
     assert name in str(told.value)
 
 
-@pytest.mark.parametrize(("text", "says"), [("{", "should be JSON"), ("[1]", "should hold a JSON object and holds list")])
+@pytest.mark.parametrize(
+    ("text", "says"), [("{", "should be JSON"), ("[1]", "should hold a JSON object and holds list")]
+)
 def test_files_that_are_no_json_objects_are_refused(folder: Path, text: str, says: str):
     (folder / "task.json").write_text(text)
     with pytest.raises(SystemFolderError, match=says):
@@ -192,7 +197,7 @@ def test_settings_come_from_the_nearest_offset_the_variant_and_overrides_in_this
 
 
 def test_unknown_variants_and_settings_suggest_the_near_one():
-    with pytest.raises(RecipeError, match="no planner variant 'low_only'.*'low-only'"):
+    with pytest.raises(RecipeError, match=r"no planner variant 'low_only'.*'low-only'"):
         zoo_toy.system().settings("low_only")
-    with pytest.raises(RecipeError, match="'guided'.*'guided_decisions'"):
+    with pytest.raises(RecipeError, match=r"'guided'.*'guided_decisions'"):
         zoo_toy.system().settings("full", 25, {"guided": 3})
