@@ -10,7 +10,7 @@ BIN := .venv/bin
 INSTALL = @command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found: install Python 3.11 or newer."; exit 1; }; \
 	$(PYTHON) tools/install.py
 
-.PHONY: help demo test check format-check lint types imports spelling mutants bench results clean core dev
+.PHONY: help demo test check format-check lint types imports spelling mutants bench headline results clean core dev
 
 help:
 	@echo "make demo      watch the shipped model plan (installs the core only)"
@@ -18,6 +18,7 @@ help:
 	@echo "make check     format, lint, types, import contract, spelling"
 	@echo "make mutants   plant known faults in a copy of the code; each must be caught by its test"
 	@echo "make bench     how fast it is here"
+	@echo "make headline  run the evaluations behind README's tables; what is finished is kept"
 	@echo "make results   fill README's tables from the outcome files in results/"
 	@echo "make clean     remove what these targets made; data/ and runs/ stay"
 
@@ -56,6 +57,9 @@ mutants: dev
 
 bench: core
 	@if [ -f bench/run.py ]; then $(BIN)/python bench/run.py $(ARGS); else echo "There is no benchmark yet: bench/run.py."; fi
+
+headline: core
+	@$(BIN)/python tools/headline.py $(ARGS)
 
 results: core
 	@$(BIN)/python tools/results.py $(ARGS)
