@@ -132,8 +132,8 @@ def laptop() -> Recipe:
                 maps_weight=0.01,
                 repeated_share=0.5,
             ),
-            low_stage=StageSettings(steps=10_000, batch_size=128, learning_rate=1e-3, precision="bfloat16"),
-            high_stage=StageSettings(steps=4000, batch_size=256, learning_rate=1e-3),
+            low_stage=StageSettings(steps=8000, batch_size=128, learning_rate=1e-3, precision="bfloat16"),
+            high_stage=StageSettings(steps=4000, batch_size=256, learning_rate=1e-3, precision="bfloat16"),
         ),
         planner={key: {**LAPTOP_PLANNER, "guided_decisions": n} for key, n in GUIDED_DECISIONS.items()},
     )
