@@ -281,14 +281,14 @@ MUTANTS: tuple[Mutant, ...] = (
         "range(self._done, settings.steps)",
         "range(settings.steps - self._done)",
         "tests/integration/test_kill_and_resume.py"
-        "::test_a_polite_stop_writes_a_checkpoint_and_the_run_ends_with_the_same_bits",
+        "::test_a_polite_stop_loses_no_step_and_the_run_ends_with_the_same_bits",
     ),
     Mutant(
         "src/dualwm/train/loop.py",
         "                        set_modes(run.model, trained)\n",
         "                        pass\n",
         "tests/integration/test_kill_and_resume.py"
-        "::test_a_polite_stop_writes_a_checkpoint_and_the_run_ends_with_the_same_bits",
+        "::test_a_polite_stop_loses_no_step_and_the_run_ends_with_the_same_bits",
     ),
     # The demo: which tasks, what stands for imagined latents, what a page may hold
     Mutant(

@@ -64,7 +64,8 @@ def test_a_prefix_decides_its_horizon_alone_whatever_follows():
         other = a.clone()
         other[:, at] += 1
         assert changed(whole, dynamics.rollout(z, other)) == [step >= at for step in range(5)]
-    assert changed(whole[:, :2], dynamics.rollout(z, a[:, :2])) == [False, False]
+    # A shorter sequence is another product, which may round its last bit otherwise.
+    torch.testing.assert_close(dynamics.rollout(z, a[:, :2]).body, whole[:, :2].body)
 
 
 def test_an_action_between_two_states_is_heard_and_later_actions_change_no_earlier_state():

@@ -76,13 +76,13 @@ def test_a_prefix_gives_the_outputs_of_a_full_call(length: int):
     torch.testing.assert_close(net(x[:, :length], c[:, :length]), net(x, c)[:, :length])
 
 
-def test_dropping_no_weight_by_hand_equals_the_fused_attention():
+def test_small_products_equal_the_fused_attention():
     net = stirred(make(causal=True, conditioned=True))
     attention = net.blocks[0].attention
     x = seeded(4, 3, 6)
     q, k, v = (y.unflatten(-1, (2, -1)).transpose(1, 2) for y in attention.qkv(x).chunk(3, -1))
     fused = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    torch.testing.assert_close(attention._with_dropped_weights(q, k, v), fused)
+    torch.testing.assert_close(attention._in_small_products(q, k, v), fused)
 
 
 def test_gradient_reaches_every_parameter_once_weights_have_moved():
