@@ -4,22 +4,70 @@ With `--check` nothing is written; the exit code is 1 if README does not say wha
 """
 
 import argparse
+import json
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dualwm.report.markdown import markdown
 from dualwm.report.readme import replace_block
-from dualwm.report.tables import build_tables, ledger_notes, read_runs
+from dualwm.report.tables import Row, Table, build_tables, ledger_notes, read_runs
 
 ROOT = Path(__file__).resolve().parent.parent
 LABELS = {
-    "tworoom": "Dual-WM",
+    "tworoom": "Dual-WM (training seed 0, shipped)",
+    "runs/tworoom-laptop-1": "Dual-WM, training seed 1",
+    "runs/tworoom-laptop-2": "Dual-WM, training seed 2",
     "tworoom:low-only": "low-level only, same search",
     "random": "random actions",
     "noop": "no actions",
     "oracle": "oracle",
 }
 NOTHING = "*No outcomes are recorded yet.*"
+WIDE_POINTS = 5.0
+"""A range over training seeds above this is said to be wide."""
+
+
+def label(system: str) -> str:
+    """A row's name; the searches of the low-level-only planner are told by their size."""
+    larger = re.fullmatch(r"\w+:low-only:low_search=(\S+)", system)
+    return f"low-level only, planning as long ({larger[1]})" if larger else LABELS.get(system, f"`{system}`")
+
+
+def seed_note(table: Table) -> str | None:
+    """How far apart the training seeds lie, at every offset on which all of them were run."""
+    rows = [row for row in table.rows if row.system == table.world or re.fullmatch(r"runs/\S+-\d+", row.system)]
+    ranges = {offset: points for offset in table.tasks if (points := _range_points(rows, offset)) is not None}
+    if len(rows) < 2 or not ranges:
+        return None
+    told = ", ".join(f"{points:.1f} points at offset {offset}" for offset, points in ranges.items())
+    wide = [str(offset) for offset, points in ranges.items() if points > WIDE_POINTS]
+    verdict = (
+        f"**More than {WIDE_POINTS:.0f} points at offset {', '.join(wide)}**" if wide else "None is above 5 points"
+    )
+    return f"Range of the success of {len(rows)} training seeds: {told}. {verdict}."
+
+
+def _range_points(rows: Sequence[Row], offset: int) -> float | None:
+    rates = [row.cells[offset].success.fraction for row in rows if offset in row.cells]
+    known = [rate for rate in rates if rate is not None]
+    return 100 * (max(known) - min(known)) if len(known) == len(rows) > 0 else None
+
+
+def quoted(file: Path) -> str:
+    """Figures of the paper, apart from ours: they were measured on something else."""
+    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    rows: dict[str, dict[str, float]] = data["success_percent"]
+    offsets = sorted({int(offset) for row in rows.values() for offset in row})
+    lines = [
+        ["quoted, not like for like", *(f"offset {offset}" for offset in offsets)],
+        ["---", *("---:" for _ in offsets)],
+        *([name, *(f"{row[str(m)]} %" if str(m) in row else "–" for m in offsets)] for name, row in rows.items()),
+    ]
+    grid = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return f"From {data['source']} ({data['why_not_alike']}):\n\n{grid}"
 
 
 def block(results: Path) -> str:
@@ -28,10 +76,13 @@ def block(results: Path) -> str:
     if not folders:
         return NOTHING
     recorded = read_runs(folders)
-    tables = [markdown(table, LABELS) for table in build_tables(recorded, order=list(LABELS))]
-    ledger = results / "ledger.jsonl"
-    notes = [f"- {note}" for note in ledger_notes(recorded, ledger)] if ledger.exists() else []
-    return "\n\n".join([*tables, *(["\n".join(notes)] if notes else [])])
+    tables = build_tables(recorded, order=list(LABELS))
+    names = {row.system: label(row.system) for table in tables for row in table.rows}
+    notes = [note for table in tables if (note := seed_note(table))] + ledger_notes(recorded, results / "ledger.jsonl")
+    parts = [markdown(table, names).strip() for table in tables]
+    parts += ["\n".join(f"- {note}" for note in notes)] if notes else []
+    parts += [quoted(file) for file in sorted((results / "quoted").glob("*.json"))]
+    return "\n\n".join(parts)
 
 
 def main() -> int:
