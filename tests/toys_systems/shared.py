@@ -25,7 +25,7 @@ from dualwm.zoo.planning import PlanningModel, frozen_copy, planner_settings, th
 from dualwm.zoo.recipe import Recipe
 from dualwm.zoo.rollouts import roll_out, state_errors, state_lore
 from dualwm.zoo.sources import encode_windows
-from dualwm.zoo.stages import WindowStage
+from dualwm.zoo.stages import WindowStage, horizon
 
 FRAME_SKIP = 5
 BLOCK = 2 * FRAME_SKIP
@@ -156,7 +156,7 @@ class RolloutStage(WindowStage):
         return model.learned()
 
     def terms(self, model, batch, step) -> dict[str, torch.Tensor]:
-        z, steps = self.encoded(model, batch), self.horizon(self.rollout, step)
+        z, steps = self.encoded(model, batch), horizon(self.rollout, step)
         predicted, target = roll_out(model.dynamics, z, batch["actions"], steps, self.rollout.mode)
         return {"lore": state_lore(predicted, target, self.rollout)}
 

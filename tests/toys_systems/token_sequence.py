@@ -11,6 +11,7 @@ from dualwm.nets.transformer import Transformer, TransformerSize
 from dualwm.registry import nested, part
 from dualwm.states import State
 from dualwm.zoo.rollouts import roll_out, state_lore
+from dualwm.zoo.stages import horizon
 from toys_systems import shared
 from toys_systems.shared import BLOCK, FRONT, WIDTH, OneLevel, RolloutStage, small_encoder
 
@@ -57,7 +58,7 @@ class RandomSpan(RolloutStage):
     """One jump over a random number of blocks, the same for the whole batch; only where it lands is supervised."""
 
     def terms(self, model, batch, step) -> dict[str, torch.Tensor]:
-        z, span = self.encoded(model, batch), self.horizon(self.rollout, step)
+        z, span = self.encoded(model, batch), horizon(self.rollout, step)
         predicted, target = roll_out(model.dynamics, z, batch["actions"], span, "direct")
         return {"lore": state_lore(predicted[:, -1:], target[:, -1:], self.rollout)}
 

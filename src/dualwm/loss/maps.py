@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from dualwm.reduce import ALONE, Reduce
 from dualwm.shapes import Float, Tensor
 
 
@@ -28,7 +29,11 @@ def kl_per_dimension(mean: Float[Tensor, "*rows u"], log_variance: Float[Tensor,
 
 
 def maps(
-    mean: Float[Tensor, "*rows u"], log_variance: Float[Tensor, "*rows u"], free_bits: float = 0.0
+    mean: Float[Tensor, "*rows u"],
+    log_variance: Float[Tensor, "*rows u"],
+    free_bits: float = 0.0,
+    reduce: Reduce = ALONE,
 ) -> Float[Tensor, ""]:
-    """Eq. (3): KL of q(u | A) to N(0, I), summed over dimensions, each at least `free_bits` on the batch mean."""
-    return kl_per_dimension(mean, log_variance).clamp_min(free_bits).sum()
+    """Eq. (3): KL of q(u | A) to N(0, I), summed over dimensions, each at least `free_bits` on the global batch mean."""
+    kl = reduce.sum(kl_per_dimension(mean, log_variance)) / reduce.world
+    return kl.clamp_min(free_bits).sum()

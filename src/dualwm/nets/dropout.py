@@ -60,11 +60,26 @@ def keyed(model: nn.Module, key: DropoutKey) -> Generator[None]:
             layer.key = None
 
 
+@contextmanager
+def of_samples(module: nn.Module, rows: Int[Tensor, " r"]) -> Generator[None]:
+    """Within `keyed`: what passes through `module` belongs to these samples of the batch only."""
+    layers = [layer for layer in module.modules() if isinstance(layer, Dropout) and layer.key is not None]
+    keys = {id(layer.key): layer.key for layer in layers if layer.key is not None}
+    whole = {name: key.sample_ids for name, key in keys.items()}
+    for key in keys.values():
+        key.sample_ids = key.sample_ids[rows.to(key.sample_ids.device)]
+    try:
+        yield
+    finally:
+        for name, key in keys.items():
+            key.sample_ids = whole[name]
+
+
 def _uniform(key: DropoutKey, x: Tensor) -> Tensor:
     """Uniform numbers in [0, 1) shaped like x; row r belongs to sample r // rows_per_sample."""
     ids = key.sample_ids.to(x.device)
-    rows_per_sample = x.shape[0] // ids.shape[0]
-    width = x[0].numel() * rows_per_sample
+    rows_per_sample = x.shape[0] // max(1, ids.shape[0])
+    width = x.shape[1:].numel() * rows_per_sample
     element = torch.arange(width, device=x.device)
     word = ((key.seed * 1_000_003 + key.step) * 65_537 + key.calls) % (1 << 63)
     base = _mix(ids + _mix(torch.tensor(word, device=x.device)))

@@ -60,9 +60,9 @@ class Interrupts:
         self.asked = True
 
 
-def step_key(seed: int, stage: str, purpose: str, step: int, part: slice) -> StepKey:
+def step_key(seed: int, stage: str, purpose: str, step: int, part: slice, progress: float = 1.0) -> StepKey:
     """The key of one process's part of a batch. The seed stays below 2**31: it may be multiplied."""
-    return StepKey(hash64(seed, stage, purpose) >> 33, step, torch.arange(part.start, part.stop))
+    return StepKey(hash64(seed, stage, purpose) >> 33, step, torch.arange(part.start, part.stop), progress)
 
 
 class StageLoop(Generic[Model]):
@@ -139,7 +139,8 @@ class StageLoop(Generic[Model]):
         run, stage = self._run, self._stage
         # Stray draws from torch's own generator become a function of the step, too.
         torch.manual_seed(hash64(run.seed, stage.name, self._done, run.processes.rank) >> 1)
-        key = step_key(run.seed, stage.name, "train", self._done, self._part)
+        progress = self._done / max(1, self._settings.steps)
+        key = step_key(run.seed, stage.name, "train", self._done, self._part, progress)
         loss, terms = loss_and_terms(stage, run.model, batch, key)
         result = optimiser.update(loss, terms, self._done, run.processes)
         self._done += 1

@@ -82,6 +82,9 @@ class StepKey:
     """Optimiser steps of this stage done before this one: 0 at the first. For held-out data, the batch's number."""
     sample_ids: Int[Tensor, " b"]
     """Positions of these samples in the global batch (int64, CPU): this process holds a slice of them."""
+    progress: float = 1.0
+    """Share of the stage's steps done, for warm-ups and curricula. Held-out samples always meet the full objective, so
+    that their losses can be compared over the whole run."""
 
     def generator(self, *words: str | int) -> torch.Generator:
         """A CPU generator for noise that all samples share, such as random projections: the same on every process."""

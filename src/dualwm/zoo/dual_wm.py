@@ -16,7 +16,7 @@ from dualwm.model.dynamics import supervised_targets
 from dualwm.model.macro import Posterior
 from dualwm.model.window_encoder import repeated_window, segments, windows
 from dualwm.nets.batchnorm import reestimating
-from dualwm.nets.dropout import DropoutKey, keyed
+from dualwm.nets.dropout import DropoutKey, keyed, of_samples
 from dualwm.reduce import Reduce
 from dualwm.registry import nested
 from dualwm.shapes import Float, Tensor
@@ -25,7 +25,7 @@ from dualwm.train.stage import Batch, Rehearsal, Source, StageSettings, StepKey,
 from dualwm.zoo.latents import LatentCache
 from dualwm.zoo.method import TrainingInputs
 from dualwm.zoo.sources import encode_windows
-from dualwm.zoo.stages import WindowStage
+from dualwm.zoo.stages import WindowStage, horizon
 
 Terms = dict[str, Tensor]
 
@@ -71,12 +71,12 @@ def low_terms(
     a: Float[Tensor, "b t a"],
     c: LowObjective,
     step: StepKey,
-    steps: int,
     reduce: Reduce,
 ) -> Terms:
     """The low terms of Eq. (7): LoRe over N self-generated steps, and the Gaussian regulariser of the latents."""
-    z_hat, z = _low_rollout(low, z_L, a, c.rollout, steps)
-    w = horizon_weights(c.rollout.profile, steps, c.rollout.decay)
+    N = horizon(c.rollout, step)
+    z_hat, z = _low_rollout(low, z_L, a, c.rollout, N)
+    w = horizon_weights(c.rollout.profile, N, c.rollout.decay)
     target = z if c.rollout.target_gradient else z.detach()
     return {
         "lore_low": lore(z_hat, target, w, c.rollout.norm),
@@ -101,18 +101,17 @@ def high_terms(
     k: int,
     c: HighObjective,
     step: StepKey,
-    steps: int,
-    progress: float,
     reduce: Reduce,
 ) -> Terms:
     """The high terms of Eq. (7). `z_L` comes without a graph: E_H(sg(W)), the branch boundary."""
-    z_H, z_hat, target, q = _high_rollout(high, z_L, a, k, c, step, steps)
-    w = horizon_weights(c.rollout.profile, steps, c.rollout.decay)
+    M = horizon(c.rollout, step)
+    z_H, z_hat, target, q = _high_rollout(high, z_L, a, k, c, step, M)
+    w = horizon_weights(c.rollout.profile, M, c.rollout.decay)
     target = target if c.rollout.target_gradient else target.detach()
     return {
         "lore_high": lore(z_hat, target, w, c.rollout.norm),
         "gauss_high": c.regulariser(z_H, step.generator("gauss_high"), reduce),
-        "maps": c.maps.warmup(progress) * maps(q.mean, q.log_variance, c.maps.free_bits),
+        "maps": c.maps.warmup(step.progress) * maps(q.mean, q.log_variance, c.maps.free_bits, reduce),
     }
 
 
@@ -128,7 +127,7 @@ def _high_rollout(
     u = q.mean
     if high.E_A.training and high.E_A.stochastic:
         u = q.sample(step.sample_normal((steps, u.shape[-1]), "macro").to(u).flatten(0, 1))
-    start, target = _with_repeated_frames(high, W, z_H, c.repeated_share)
+    start, target = _with_repeated_frames(high, W, z_H, c.repeated_share, step)
     condition = high.E_A.lift(u).unflatten(0, (b, steps))
     if c.rollout.mode == "teacher_forced":
         z_hat = high.P_H(z_H[:, :-1].flatten(0, 1)[:, None], condition.flatten(0, 1)[:, None])[:, 0].unflatten(
@@ -141,18 +140,27 @@ def _high_rollout(
     return z_H, z_hat, target, q
 
 
-def _with_repeated_frames(high: High, W: Tensor, z_H: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """Start and target states of the rollout. For a share of the batch, windows of one repeated frame stand for the
-    observed ones: half of them at the start (how planning begins), half as targets (how goals are given)."""
-    n = int(len(W) * share) // 2
-    if n == 0:
-        return z_H[:, :1], z_H[:, 1:]
-    k = W.shape[2]
-    last = W[: 2 * n, :, -1]
-    still = high.E_H(repeated_window(last, k).flatten(0, 1)).unflatten(0, last.shape[:2])
-    start = torch.cat([still[:n, :1], z_H[n:, :1]])
-    target = torch.cat([z_H[:n, 1:], still[n:, 1:], z_H[2 * n :, 1:]])
-    return start, target
+def _with_repeated_frames(high: High, W: Tensor, z_H: Tensor, share: float, step: StepKey) -> tuple[Tensor, Tensor]:
+    """Start and target states of the rollout. For a share of the samples, windows of one repeated frame stand for the
+    observed ones: half of them at the start (how planning begins), half as targets (how goals are given).
+
+    Which samples is drawn from their own keys, so it does not depend on how a batch is spread over processes.
+    """
+    start, target = z_H[:, :1], z_H[:, 1:]
+    if share == 0:
+        return start, target
+    drawn = step.sample_uniform((), "repeated").to(W.device)
+    starting, arriving = drawn < share / 2, (drawn >= share / 2) & (drawn < share)
+    return _still(high, W[:, :1], start, starting), _still(high, W[:, 1:], target, arriving)
+
+
+def _still(high: High, W: Tensor, z_H: Tensor, chosen: Tensor) -> Tensor:
+    """`z_H` (b, n, e) of the windows W, with the chosen samples' windows replaced by their repeated last frames."""
+    rows = chosen.nonzero()[:, 0]
+    last = W[rows, :, -1]
+    with of_samples(high.E_H, rows):
+        z = high.E_H(repeated_window(last, W.shape[2]).flatten(0, 1))
+    return z_H.index_copy(0, rows, z.reshape(len(rows), *z_H.shape[1:]).to(z_H.dtype))
 
 
 def objective(
@@ -162,17 +170,15 @@ def objective(
     low: LowObjective,
     high: HighObjective,
     step: StepKey,
-    progress: float,
     reduce: Reduce,
 ) -> Terms:
     """Eq. (7): every term by name. The recipe holds one weight per name, and the two sets must be equal.
 
     The high terms see the low latents without their graph, so they leave E_L and P_L without gradient.
     """
-    N, M, k = low.rollout.steps, high.rollout.steps, model.config.window
-    n = model.low.P_L.history + N
-    return low_terms(model.low, z_L[:, :n], a[:, :n], low, step, N, reduce) | high_terms(
-        model.high, z_L.detach(), a, k, high, step, M, progress, reduce
+    n = model.low.P_L.history + low.rollout.steps
+    return low_terms(model.low, z_L[:, :n], a[:, :n], low, step, reduce) | high_terms(
+        model.high, z_L.detach(), a, model.config.window, high, step, reduce
     )
 
 
@@ -242,8 +248,7 @@ class LowStage(_Stage):
         """The low terms of Eq. (7)."""
         with keyed(model, DropoutKey(step.seed, step.step, step.sample_ids)):
             z_L = encode_clip(model, batch)
-            n = self.horizon(self.low.rollout, step)
-            return low_terms(model.low, z_L, batch["actions"], self.low, step, n, self.inputs.reduce)
+            return low_terms(model.low, z_L, batch["actions"], self.low, step, self.inputs.reduce)
 
     def watch(self, model: DualWM, batch: Batch, step: StepKey) -> Watch:
         """Rollout error by horizon and latent statistics."""
@@ -289,18 +294,8 @@ class HighStage(_Stage):
     def terms(self, model: DualWM, batch: Batch, step: StepKey) -> Terms:
         """The high terms of Eq. (7)."""
         with keyed(model, DropoutKey(step.seed, step.step, step.sample_ids)):
-            n = self.horizon(self.high.rollout, step)
-            return high_terms(
-                model.high,
-                batch["latents"],
-                batch["actions"],
-                self.config.window,
-                self.high,
-                step,
-                n,
-                self.progress(step),
-                self.inputs.reduce,
-            )
+            k = self.config.window
+            return high_terms(model.high, batch["latents"], batch["actions"], k, self.high, step, self.inputs.reduce)
 
     def watch(self, model: DualWM, batch: Batch, step: StepKey) -> Watch:
         """Rollout error by horizon, latent statistics, KL per macro dimension."""
@@ -332,9 +327,7 @@ class JointStage(_Stage):
         """All terms of Eq. (7)."""
         with keyed(model, DropoutKey(step.seed, step.step, step.sample_ids)):
             z_L = encode_clip(model, batch)
-            return objective(
-                model, z_L, batch["actions"], self.low, self.high, step, self.progress(step), self.inputs.reduce
-            )
+            return objective(model, z_L, batch["actions"], self.low, self.high, step, self.inputs.reduce)
 
     def watch(self, model: DualWM, batch: Batch, step: StepKey) -> Watch:
         """Both levels' rollout errors and statistics."""

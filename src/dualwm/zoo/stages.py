@@ -12,23 +12,20 @@ from dualwm.zoo.method import Sees, TrainingInputs
 from dualwm.zoo.sources import window_sources
 
 
+def horizon(rollout: Rollout, step: StepKey) -> int:
+    """How many steps this training step rolls out: the same on every process."""
+    uniform = float(torch.rand((), generator=step.generator("horizon")))
+    return rollout.horizon_at(step.progress, uniform)
+
+
 class WindowStage:
-    """Windows of one length, a horizon that may follow a law, nothing to prepare and nothing to finish."""
+    """Windows of one length, nothing to prepare and nothing to finish."""
 
     def __init__(
         self, settings: StageSettings, inputs: TrainingInputs, sees: Sees, *, frame_skip: int, low_steps: int
     ) -> None:
         self.settings, self.inputs, self.sees = settings, inputs, sees
         self.frame_skip, self.low_steps = frame_skip, low_steps
-
-    def progress(self, step: StepKey) -> float:
-        """Share of the stage's steps done, from 0."""
-        return step.step / max(1, self.settings.steps)
-
-    def horizon(self, rollout: Rollout, step: StepKey) -> int:
-        """How many steps this training step rolls out: the same on every process."""
-        uniform = float(torch.rand((), generator=step.generator("horizon")))
-        return rollout.horizon_at(self.progress(step), uniform)
 
     def prepare(self, model: Any, out: Path) -> None:
         """Nothing to prepare."""

@@ -8,6 +8,7 @@ import zoo_toy
 from toys import IntegratorDynamics, IntegratorWorld
 
 from dualwm.loss.lore import Rollout
+from dualwm.loss.maps import Maps, kl_per_dimension, maps
 from dualwm.nets.dropout import DropoutKey, keyed
 from dualwm.reduce import ALONE
 from dualwm.train.stage import StepKey
@@ -31,11 +32,11 @@ def clip(seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def low(model, z, a, c: LowObjective = METHOD.low):
-    return low_terms(model.low, z, a, c, step(), c.rollout.steps, ALONE)
+    return low_terms(model.low, z, a, c, step(), ALONE)
 
 
 def high(model, z, a, c: HighObjective = METHOD.high):
-    return high_terms(model.high, z, a, K, c, step(), c.rollout.steps, 0.5, ALONE)
+    return high_terms(model.high, z, a, K, c, step(), ALONE)
 
 
 def grads(module: torch.nn.Module) -> list[torch.Tensor | None]:
@@ -45,7 +46,7 @@ def grads(module: torch.nn.Module) -> list[torch.Tensor | None]:
 def test_every_term_has_a_weight_and_every_weight_a_term():
     model = zoo_toy.stirred(METHOD)
     z, a = clip()
-    named = objective(model, z, a, METHOD.low, METHOD.high, step(), 0.5, ALONE)
+    named = objective(model, z, a, METHOD.low, METHOD.high, step(), ALONE)
     assert named.keys() == weights(METHOD.low, METHOD.high).keys()
     assert low(model, z, a).keys() == weights(METHOD.low, None).keys()
     assert high(model, z, a).keys() == weights(None, METHOD.high).keys()
@@ -68,7 +69,7 @@ def test_the_joint_objective_gives_the_low_level_the_gradients_of_its_own_terms_
     found: list[list[torch.Tensor | None]] = []
     for both in (True, False):
         model, leaf = zoo_toy.stirred(METHOD), z.clone().requires_grad_(True)
-        terms = objective(model, leaf, a, METHOD.low, METHOD.high, step(), 0.5, ALONE)
+        terms = objective(model, leaf, a, METHOD.low, METHOD.high, step(), ALONE)
         chosen = terms if both else {name: terms[name] for name in ("lore_low", "gauss_low")}
         sum(chosen.values()).backward()
         found.append([leaf.grad, *grads(model.low)])
@@ -123,7 +124,7 @@ def test_macro_actions_are_sampled_in_training_and_their_means_otherwise():
     noisy = high(model, z, a)["lore_high"]
     assert not torch.equal(noisy, calm[0])
     assert torch.equal(noisy, high(model, z, a)["lore_high"])
-    elsewhere = high_terms(model.high, z, a, K, METHOD.high, StepKey(4, 0, torch.arange(B)), M, 0.5, ALONE)
+    elsewhere = high_terms(model.high, z, a, K, METHOD.high, StepKey(4, 0, torch.arange(B)), ALONE)
     assert not torch.equal(elsewhere["lore_high"], noisy)
 
 
@@ -151,3 +152,109 @@ def test_dropout_masks_are_those_of_the_step_and_the_sample():
 
     assert torch.equal(loss(0), loss(0))
     assert not torch.equal(loss(0), loss(1))
+
+
+def test_repeated_frames_stay_the_same_however_the_batch_is_shared() -> None:
+    model = zoo_toy.stirred(zoo_toy.method()).train()
+    z, a = clip()
+    c = replace(METHOD.high, repeated_share=0.7)
+
+    def error(ids: torch.Tensor) -> torch.Tensor:
+        key = StepKey(5, 2, ids)
+        with keyed(model, DropoutKey(5, 2, ids)):
+            return high_terms(model.high, z[ids], a[ids], K, c, key, ALONE)["lore_high"].detach()
+
+    whole = error(torch.arange(B))
+    halves = [error(torch.arange(begin, begin + B // 2)) for begin in (0, B // 2)]
+    torch.testing.assert_close(whole, torch.stack(halves).mean())
+
+
+class Halves:
+    """A `Reduce` of two processes seen from the first: what the other one holds is given."""
+
+    world = 2
+
+    def __init__(self, other: torch.Tensor) -> None:
+        self.other = other
+
+    def sum(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.other
+
+    def gather(self, x: torch.Tensor, dim: int) -> torch.Tensor:
+        raise AssertionError(f"nothing is gathered along {dim} here")
+
+
+def test_free_bits_clamp_the_mean_over_the_whole_batch() -> None:
+    generator = torch.Generator().manual_seed(1)
+    mean, log_variance = torch.randn(8, 3, generator=generator), torch.randn(8, 3, generator=generator)
+    whole = maps(mean, log_variance, 0.9)
+    other = kl_per_dimension(mean[4:], log_variance[4:])
+    torch.testing.assert_close(maps(mean[:4], log_variance[:4], 0.9, Halves(other)), whole)
+    assert not torch.isclose(whole, kl_per_dimension(mean, log_variance).sum())
+
+
+@pytest.mark.parametrize(("free_bits", "warmup"), [(0.4, 0.0), (0.0, 0.5)])
+def test_maps_enters_the_objective_with_its_free_bits_and_its_warm_up(free_bits: float, warmup: float) -> None:
+    model = zoo_toy.stirred(METHOD)
+    z, a = clip()
+    c = replace(METHOD.high, maps=Maps(free_bits=free_bits, warmup_fraction=warmup))
+    key = StepKey(3, 0, torch.arange(B), progress=0.0)
+    early = high_terms(model.high, z, a, K, c, key, ALONE)["maps"]
+    plain = high(model, z, a, replace(METHOD.high, maps=Maps()))["maps"]
+    assert not torch.isclose(early, plain)
+    if warmup:
+        torch.testing.assert_close(early, plain / 2)
+        torch.testing.assert_close(high(model, z, a, c)["maps"], plain)
+    else:
+        assert early > plain
+
+
+@pytest.mark.parametrize("level", ["low", "high"])
+def test_a_curriculum_grows_with_the_progress_of_the_stage(level: str) -> None:
+    model = zoo_toy.stirred(METHOD)
+    z, a = clip()
+    if level == "low":
+        z, a = z[:, : 2 + N], a[:, : 2 + N]
+    base = METHOD.low if level == "low" else METHOD.high
+    paid = []
+    for law, progress in (("curriculum", 0.0), ("curriculum", 1.0), ("fixed", 0.0)):
+        c = replace(base, rollout=replace(base.rollout, horizon=law))
+        key = StepKey(3, 0, torch.arange(B), progress)
+        terms = (
+            low_terms(model.low, z, a, c, key, ALONE)
+            if level == "low"
+            else high_terms(model.high, z, a, K, c, key, ALONE)
+        )
+        paid.append(terms[f"lore_{level}"])
+    assert not torch.equal(paid[0], paid[1])
+    assert torch.equal(paid[1], paid[2])
+
+
+@pytest.mark.parametrize("flows", [True, False])
+def test_high_targets_receive_gradient_unless_it_is_switched_off(flows: bool) -> None:
+    model = zoo_toy.stirred(METHOD)
+    z, a = clip()
+    c = replace(METHOD.high, rollout=replace(METHOD.high.rollout, target_gradient=flows))
+    model.high.P_H.requires_grad_(False)
+    high(model, z, a, c)["lore_high"].backward()
+    own = [p.grad.clone() for p in model.high.E_H.parameters() if p.grad is not None]
+    model.zero_grad()
+    detached = replace(c, rollout=replace(c.rollout, target_gradient=False))
+    high(model, z, a, detached)["lore_high"].backward()
+    through_the_chain = [p.grad for p in model.high.E_H.parameters() if p.grad is not None]
+    assert all(torch.equal(x, y) for x, y in zip(own, through_the_chain, strict=True)) == (not flows)
+
+
+def test_a_prediction_is_fed_back_with_the_context_that_slid() -> None:
+    """On the integrator a drifting model is off by h times its drift after h steps: only self-made contexts add up."""
+    z, a = IntegratorWorld().episode(B, 12)
+    model = zoo_toy.stirred(METHOD)
+    model.low.P_L = IntegratorDynamics(2, 0.5)
+    model.low.embed_action = torch.nn.Identity()
+    uniform = Rollout(steps=4, profile="uniform", supervision="endpoint")
+    paid = {
+        mode: float(low(model, z, a, replace(METHOD.low, rollout=replace(uniform, mode=mode)))["lore_low"].detach())
+        for mode in ("free_running", "teacher_forced")
+    }
+    assert paid["free_running"] == pytest.approx(0.25 * sum(h * h for h in (1, 2, 3, 4)) / 4)
+    assert paid["teacher_forced"] == pytest.approx(0.25)
