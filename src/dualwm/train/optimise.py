@@ -97,7 +97,7 @@ def autocast(settings: StageSettings, device: torch.device) -> AbstractContextMa
 
 
 def loss_and_terms(stage: Stage[M], model: M, batch: Batch, key: StepKey) -> tuple[Tensor, dict[str, Tensor]]:
-    """This process's weighted loss and its terms."""
+    """This process's weighted loss and its terms: the sum of Eq. (7), for any method."""
     device = next(iter(batch.values())).device
     with autocast(stage.settings, device), keyed(model, DropoutKey(key.seed, key.step, key.sample_ids)):
         terms = stage.terms(model, batch, key)

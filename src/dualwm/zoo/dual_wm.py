@@ -105,7 +105,7 @@ def high_terms(
     progress: float,
     reduce: Reduce,
 ) -> Terms:
-    """The high terms of Eq. (7). `z_L` comes without a graph: E_H(sg(W)), the branch boundary."""
+    """The high terms of Eq. (7). `z_L` comes without a graph: E_H(sg(W)), the branch boundary of section 3.2."""
     z_H, z_hat, target, q = _high_rollout(high, z_L, a, k, c, step, steps)
     w = horizon_weights(c.rollout.profile, steps, c.rollout.decay)
     target = target if c.rollout.target_gradient else target.detach()
