@@ -120,7 +120,7 @@ class Normalizer:
 
 
 def is_one_hot(rows: NDArray[Any]) -> bool:
-    """Whether every row (n, width >= 2) has a single 1 and zeros elsewhere."""
+    """Whether every row (n, width >= 2) has a single 1 and zeros elsewhere; Appendix I leaves such columns alone."""
     return rows.shape[1] > 1 and bool(((rows == 0) | (rows == 1)).all() and (rows.sum(1) == 1).all())
 
 

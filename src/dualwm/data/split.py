@@ -63,7 +63,7 @@ class Split:
 
 
 def release_split(episodes: int, store_digest: str) -> Split:
-    """The rule of the authors' release: a random order of the episode ids from seed 42, its first 90 % train."""
+    """Nine to one (Appendix D), by the release's rule: a random order of the ids from seed 42, its first 90 % train."""
     shuffled = torch.randperm(episodes, generator=torch.Generator().manual_seed(RELEASE_SEED))
     order: list[int] = shuffled.numpy().tolist()
     count = episodes * RELEASE_PERCENT // 100

@@ -78,7 +78,7 @@ class Windows:
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def read(self, indices: NDArray[np.int64]) -> dict[str, Tensor]:
-        """The windows of these numbers, in this order; b windows of t frames.
+        """The windows of these numbers, in this order; b windows of t frames. A low step is a block (section 3.1).
 
         frames/<camera>   uint8 (b, t, height, width, 3)
         actions           float32 (b, t, f * action_dim), the environment's own units; NaN where no action was taken

@@ -100,7 +100,10 @@ def summarise(
     threads: int,
     precision: str,
 ) -> Summary:
-    """Summarise outcomes that are complete on these TaskSets, beside the random floor on the same tasks."""
+    """Summarise outcomes that are complete on these TaskSets, beside the random floor on the same tasks.
+
+    Planning time is told per executed environment step, as in Appendix E.
+    """
     first = _same_cell(tasksets)
     _check_complete(tasksets, outcomes)
     _check_complete(tasksets, floor_random)

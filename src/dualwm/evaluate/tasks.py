@@ -32,7 +32,7 @@ HARD_SHARE = 0.7
 
 
 def budget_env_steps(goal_offset_env_steps: int) -> int:
-    """The paper's budgets 50/75/100/125 for offsets 25/50/75/100; any other offset gets the same 25 steps to spare."""
+    """Appendix D's budgets 50/75/100/125 for offsets 25/50/75/100; any other offset gets the same 25 steps to spare."""
     return goal_offset_env_steps + 25
 
 
@@ -52,7 +52,10 @@ def sample_taskset(
     protocol: str = "heldout",
     rule: str | None = None,
 ) -> TaskSet:
-    """The tasks that (seed, offset, protocol) stand for. The same call gives the same digest, whoever runs them."""
+    """The tasks that (seed, offset, protocol) stand for; whoever runs them, they are the same (Appendix J).
+
+    The same call gives the same digest.
+    """
     rule = pool.rules[0] if rule is None else rule
     _check_words(pool, seed, num_tasks, protocol, rule)
     if protocol == "paper":

@@ -17,7 +17,7 @@ class Posterior(NamedTuple):
     log_variance: Tensor
 
     def sample(self, noise: Float[Tensor, "*rows u"]) -> Float[Tensor, "*rows u"]:
-        """u = mean + sigma * noise: the sample whose gradient reaches E_A."""
+        """u = mean + sigma * noise, drawn from q(u | A) of section 3.2; its gradient reaches E_A."""
         return self.mean + (0.5 * self.log_variance).exp() * noise
 
 

@@ -31,7 +31,7 @@ class TransformerWindow:
     """Rows of the position table; only the first `window` are used."""
 
     def build(self, low_width: int, high_width: int, window: int) -> nn.Module:
-        """The module."""
+        """The module: E_H of Eq. (1)."""
         del window
         return _TransformerWindow(self, low_width, high_width)
 

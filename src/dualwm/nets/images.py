@@ -30,7 +30,7 @@ class PatchStem(nn.Conv2d):
         self.register_buffer("shift", ((_CENTRE - mean) / std)[:, None, None], persistent=False)
 
     def forward(self, input: UInt8[Tensor, "b y x 3"]) -> Float[Tensor, "b d v u"]:
-        """One vector per patch of the frames."""
+        """One vector per patch of the frames, in ImageNet's scale (Appendix D)."""
         assert self.bias is not None
         dtype = self.weight.dtype
         if torch.is_autocast_enabled(input.device.type):

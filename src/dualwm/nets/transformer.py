@@ -50,7 +50,7 @@ class Attention(nn.Module):
     def forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
         """What each token gathers from those it may see."""
         x = self.norm(x)
-        if x.shape[1] == 1:
+        if x.shape[1] == 1 and not self.drop_weights.active:
             # A softmax over one key is 1, so a single token attends to exactly its own value.
             value = F.linear(x, self.qkv.weight[2 * self.inner :])
             return self.drop(self.out(value))

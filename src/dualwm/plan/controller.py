@@ -124,7 +124,7 @@ class ThreeStage:
             )
 
     def start(self, goal: Goal, tasks: Sequence[int], seed: int) -> Memory:
-        """Memory of new tasks: the goal encoded once in both spaces, nothing observed yet."""
+        """Memory of new tasks: the goal encoded once in both spaces (section 3.4), nothing observed yet."""
         model, k, b = self.model, self.model.window, len(tasks)
         remembered = max(k, model.low_history)
         goal_L = model.encode_goal(goal)
@@ -157,7 +157,7 @@ class ThreeStage:
         )
 
     def act(self, memory: Memory, observation: Observation) -> tuple[NDArray[np.float32], Memory, Decision]:
-        """One decision for every task of the batch: the first block of its plan, as environment actions."""
+        """One decision of section 3.4 for every task: the first block of its plan, as environment actions."""
         memory = self._observe(memory, observation)
         memory, routed = self._plan_routes(memory)
         stage = self._stages(memory)
@@ -240,7 +240,7 @@ class ThreeStage:
         )
 
     def _stages(self, memory: Memory) -> Tensor:
-        """1 refine, 2 converge, 3 reuse, per task."""
+        """Per task, section 3.4's stage: 1 refine, 2 converge; or 3, reuse a converging plan as in Appendix I."""
         direct = memory.converging | (memory.routes == 0)
         stage = torch.where(direct, 2, 1)
         return torch.where(direct & (memory.reuse > 0), 3, stage)

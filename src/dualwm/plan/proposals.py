@@ -53,7 +53,7 @@ class Gaussian:
         return self.mean if self.box is None else self.mean.clamp(self.box.low, self.box.high)
 
     def sample(self, count: int, noise: Noise, iteration: int) -> Float[Tensor, "b s h a"]:
-        """Mean plus deviation times (coloured) noise; candidate 0 is the mean."""
+        """Section 3.4's candidates: mean plus deviation times (coloured) noise; candidate 0 is the mean."""
         eps = noise.normal(iteration, (count, *self.mean.shape[1:]))
         eps[:, 0] = 0
         if self.mixing is not None:
@@ -63,7 +63,7 @@ class Gaussian:
         return candidates if self.box is None else candidates.clamp(self.box.low, self.box.high)
 
     def refit(self, elites: Float[Tensor, "b e h a"]) -> Self:
-        """The elites' mean and their sample deviation (ddof 1)."""
+        """Section 3.4's update: the elites' mean and their sample deviation (ddof 1)."""
         return replace(self, mean=elites.mean(1), std=elites.std(1))
 
 
@@ -122,7 +122,7 @@ class Categorical:
     def start(
         warm: Int[Tensor, "b h g"], values: int, escape: float = 0.1, smoothing: float = 0.025, momentum: float = 0.5
     ) -> "Categorical":
-        """From known action indices; -1 marks a missing row, which stays uniform (zero would favour the no-op)."""
+        """From known action indices; -1 marks a missing row, which stays uniform (Appendix I): 0 would be the no-op."""
         known = torch.nn.functional.one_hot(warm.clamp_min(0), values).float() + escape
         uniform = torch.full_like(known, 1 / values)
         rows = torch.where((warm >= 0)[..., None], known / known.sum(-1, keepdim=True), uniform)
@@ -135,18 +135,18 @@ class Categorical:
 
     @property
     def plan(self) -> Float[Tensor, "b h a"]:
-        """The most probable action of every step."""
+        """The most probable action of every step, one-hot (Appendix I)."""
         return self._one_hot(self.indices)
 
     def sample(self, count: int, noise: Noise, iteration: int) -> Float[Tensor, "b s h a"]:
-        """Gumbel-max: independent draws per step; candidate 0 is the most probable plan."""
+        """Gumbel-max (Appendix I): independent draws per step; candidate 0 is the most probable plan."""
         gumbel = noise.gumbel(iteration, (count, *self.probabilities.shape[1:]))
         chosen = (self.probabilities.clamp_min(1e-12).log()[:, None] + gumbel).argmax(-1)
         chosen[:, 0] = self.indices
         return self._one_hot(chosen)
 
     def refit(self, elites: Float[Tensor, "b e h a"]) -> Self:
-        """The elites' smoothed frequencies, mixed into the old distribution."""
+        """Appendix I: the elites' frequencies, Laplace-smoothed, then a moving average with the old distribution."""
         values = self.probabilities.shape[-1]
         frequency = elites.reshape(*elites.shape[:-1], -1, values).mean(1)
         smoothed = (frequency + self.smoothing) / (1 + values * self.smoothing)

@@ -43,7 +43,7 @@ class Budget:
 
     @staticmethod
     def parse(text: str) -> "Budget":
-        """From `candidates/iterations/elites`, the order results are reported in."""
+        """From `candidates/iterations/elites`. Table 9 of the paper puts the elites before the iterations."""
         try:
             candidates, iterations, elites = (int(word) for word in text.split("/"))
         except ValueError as problem:
@@ -74,7 +74,7 @@ class Found:
 
 
 def search(cost: Cost, proposal: Proposal, budget: Budget, noise: Noise) -> Found:
-    """CEM for Eq. (8)-(10): sample, score, refit to the elites; the final proposal's plan is the answer."""
+    """CEM for Eqs. (8) to (10): sample, score, refit to the elites; the final proposal's plan is the answer."""
     best: list[Tensor] = []
     mean: list[Tensor] = []
     predicted: State | None = None

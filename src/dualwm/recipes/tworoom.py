@@ -33,7 +33,7 @@ Low windows span 8 low steps (history 3 and N = 5), 36 rows: 516,893 of them. Hi
 
 @recipe
 def paper() -> Recipe:
-    """The paper's TwoRoom column: ViT-Tiny at 224 px, 10,000 episodes. Days on a laptop, hours on a GPU."""
+    """TwoRoom's column of Table 3, the networks of Appendix D at 224 px. Days on a laptop, hours on a GPU."""
     model = ModelConfig(
         frame_skip=F,
         window=K,

@@ -66,7 +66,10 @@ class HeatMap:
 
 
 def latent_distance(latents: NDArray[np.float32], goal: NDArray[np.float32]) -> Values:
-    """Euclidean distance of rows (n, d) to a goal (d,) over sqrt(2 d): two independent standard normals are 1 apart."""
+    """Euclidean distance of rows (n, d) to a goal (d,) over sqrt(2 d), as in Appendix G.
+
+    Two independent standard normals are 1 apart: Eq. (11) without correlation.
+    """
     gap = latents.astype(np.float64) - goal.astype(np.float64)
     return np.sqrt((gap**2).sum(axis=1) / (2 * latents.shape[1]))
 
@@ -94,7 +97,10 @@ def goal_maps(path_px: Values, low: Values, high: Values) -> tuple[HeatMap, Heat
 
 
 def rank_correlation(a: Values, b: Values) -> float | None:
-    """Spearman's rank correlation; equal values share their mean rank. None where one side never changes."""
+    """Spearman's rank correlation, as in Appendix G; equal values share their mean rank.
+
+    None where one side never changes.
+    """
     x, y = _ranks(a), _ranks(b)
     x, y = x - x.mean(), y - y.mean()
     norm = sqrt(float((x**2).sum()) * float((y**2).sum()))

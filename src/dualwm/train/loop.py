@@ -25,6 +25,7 @@ from dualwm.train.optimise import (
     loss_and_terms,
     only_trained,
     set_modes,
+    unchanged_buffers,
 )
 from dualwm.train.progress import Pace
 from dualwm.train.run import Model, Run, StageClock
@@ -125,7 +126,7 @@ class StageLoop(Generic[Model]):
                     self._clock.waited_s = waited + feed.waited_s
                     self._tell(result, feed.waited_s)
                     if self._at(settings.heldout_every_steps):
-                        self._look(heldout)
+                        self._look(train, heldout)
                         set_modes(run.model, trained)
                     if self._stops(interrupts, optimiser, facts):
                         return False
@@ -199,9 +200,13 @@ class StageLoop(Generic[Model]):
             self._run.metrics.write("train", self._stage.name, self._done, facts)
         self._run.progress.train(pace)
 
-    def _look(self, heldout: Source) -> None:
+    def _look(self, train: Source, heldout: Source) -> None:
         began = time.perf_counter()
-        vitals = look(self._stage, self._run.model, heldout, self._run)
+        with unchanged_buffers(self._run.model):
+            self._run.model.eval()
+            # What would be measured if training ended now: trailing BatchNorm statistics would be measured instead.
+            self._stage.finish(self._run.model, self._finishing(train))
+            vitals = look(self._stage, self._run.model, heldout, self._run)
         then, waited_s, step = self._log_mark
         self._log_mark = (then + time.perf_counter() - began, waited_s, step)
         if self._run.metrics is None:

@@ -97,7 +97,7 @@ def autocast(settings: StageSettings, device: torch.device) -> AbstractContextMa
 
 
 def loss_and_terms(stage: Stage[M], model: M, batch: Batch, key: StepKey) -> tuple[Tensor, dict[str, Tensor]]:
-    """This process's weighted loss and its terms."""
+    """This process's weighted loss and its terms: the sum of Eq. (7), for any method."""
     device = next(iter(batch.values())).device
     with autocast(stage.settings, device), keyed(model, DropoutKey(key.seed, key.step, key.sample_ids)):
         terms = stage.terms(model, batch, key)
@@ -128,6 +128,18 @@ def set_modes(model: nn.Module, trained: Sequence[nn.Module]) -> None:
     model.eval()
     for module in trained:
         module.train()
+
+
+@contextmanager
+def unchanged_buffers(model: nn.Module) -> Generator[None, None, None]:
+    """Buffers changed within this context, such as BatchNorm statistics, are put back at its end."""
+    before = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for buffer, value in before:
+                buffer.copy_(value)
 
 
 def frozen_digests(model: nn.Module, trained: Sequence[nn.Module]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,6 +29,9 @@ from dualwm.zoo.sources import encode_windows
 from dualwm.zoo.stages import WindowStage, horizon
 
 Terms = dict[str, Tensor]
+
+_FINISH_BATCHES = 16
+"""Training batches behind the final BatchNorm statistics."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +107,7 @@ def high_terms(
     step: StepKey,
     reduce: Reduce,
 ) -> Terms:
-    """The high terms of Eq. (7). `z_L` comes without a graph: E_H(sg(W)), the branch boundary."""
+    """The high terms of Eq. (7). `z_L` comes without a graph: E_H(sg(W)), the branch boundary of section 3.2."""
     M = horizon(c.rollout, step)
     z_H, z_hat, target, q = _high_rollout(high, z_L, a, k, c, step, M)
     w = horizon_weights(c.rollout.profile, M, c.rollout.decay)
@@ -259,7 +263,7 @@ class LowStage(_Stage):
     def finish(self, model: DualWM, batches: Iterator[tuple[Batch, StepKey]]) -> None:
         """Re-estimate BatchNorm statistics at the final weights."""
         with reestimating(model.low):
-            for _, (batch, _step) in zip(range(32), batches, strict=False):
+            for batch, _step in islice(batches, _FINISH_BATCHES):
                 z_L = encode_clip(model, batch)
                 _low_rollout(model.low, z_L, batch["actions"], self.low.rollout, self.low.rollout.steps)
 

@@ -65,7 +65,7 @@ class DualWMMethod:
         ]
 
     def variants(self) -> Mapping[str, Mapping[str, Any]]:
-        """Planner variants by name."""
+        """Planner variants by name; `paper` is TwoRoom's column of Table 4 with the CEM sizes beside it."""
         return {"full": {}, "low-only": {"guided_decisions": 0}, "paper": PAPER_PLANNER}
 
     def settings(self, plain: Mapping[str, Any], where: str) -> PlannerSettings:

@@ -161,7 +161,7 @@ class BlockActions:
         return self.normalizer.normalize_blocks(self.column, rows.flatten(1))
 
     def to_env(self, block: Tensor) -> NDArray[np.float32]:
-        """(b, f * width) -> (b, f, action_dim), inside the action box."""
+        """(b, f * width) -> (b, f, action_dim), inside the action box; or one key per environment step (Appendix I)."""
         rows = block.detach().reshape(len(block), self.frame_skip, -1)
         if self.discrete_values is not None:
             return torch.nn.functional.one_hot(rows.argmax(-1), self.discrete_values).float().cpu().numpy()

@@ -22,6 +22,7 @@ def test_ten_thousand_episodes_split_into_nine_and_one():
     split = release_split(10_000, "digest")
     assert (len(split.train), len(split.heldout)) == (9_000, 1_000)
     assert list(split.train) == sorted(split.train)
+    assert sorted(split.train + split.heldout) == list(range(10_000))
 
 
 def test_making_a_split_leaves_torch_randomness_alone():

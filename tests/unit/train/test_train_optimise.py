@@ -33,6 +33,7 @@ def test_the_loss_is_the_weighted_sum_of_its_terms():
     with torch.no_grad():
         loss, terms = one_loss(stage, Toy())
     assert float(loss) == pytest.approx(2 * float(terms["fit"]) + 0.5 * float(terms["gauss"]))
+    assert min(map(float, terms.values())) > 0, "a sum of nothing proves nothing"
 
 
 def one_loss(stage, model):

@@ -54,6 +54,16 @@ def test_every_term_has_a_weight_and_every_weight_a_term():
     assert weights(None, changed) == {"lore_high": 2.0, "gauss_high": 3.0, "maps": 4.0}
 
 
+def test_the_joint_objective_is_the_terms_of_both_levels_side_by_side():
+    model = zoo_toy.stirred(METHOD)
+    z, a = clip()
+    both = objective(model, z, a, METHOD.low, METHOD.high, step(), 0.5, ALONE)
+    n = METHOD.model.low.history + N
+    apart = low(model, z[:, :n], a[:, :n]) | high(model, z, a)
+    assert both.keys() == apart.keys()
+    assert all(torch.equal(both[name], apart[name]) for name in both)
+
+
 def test_high_terms_leave_the_low_level_without_gradient():
     model = zoo_toy.stirred(METHOD).train()
     z, a = clip()
