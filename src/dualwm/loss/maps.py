@@ -34,6 +34,6 @@ def maps(
     free_bits: float = 0.0,
     reduce: Reduce = ALONE,
 ) -> Float[Tensor, ""]:
-    """Eq. (3): KL of q(u | A) to N(0, I), summed over dimensions, each at least `free_bits` on the global batch mean."""
+    """Eq. (3): KL of q(u | A) to N(0, I), summed over dimensions, each at least `free_bits` on the batch mean."""
     kl = reduce.sum(kl_per_dimension(mean, log_variance)) / reduce.world
     return kl.clamp_min(free_bits).sum()

@@ -25,7 +25,7 @@ from dualwm.train.optimise import (
     loss_and_terms,
     only_trained,
     set_modes,
-    unchanged_buffers,
+    unchanged,
 )
 from dualwm.train.progress import Pace
 from dualwm.train.run import Model, Run, StageClock
@@ -202,7 +202,7 @@ class StageLoop(Generic[Model]):
 
     def _look(self, train: Source, heldout: Source) -> None:
         began = time.perf_counter()
-        with unchanged_buffers(self._run.model):
+        with unchanged(self._run.model):
             self._run.model.eval()
             # What would be measured if training ended now: trailing BatchNorm statistics would be measured instead.
             self._stage.finish(self._run.model, self._finishing(train))

@@ -131,15 +131,16 @@ def set_modes(model: nn.Module, trained: Sequence[nn.Module]) -> None:
 
 
 @contextmanager
-def unchanged_buffers(model: nn.Module) -> Generator[None, None, None]:
-    """Buffers changed within this context, such as BatchNorm statistics, are put back at its end."""
-    before = [(buffer, buffer.clone()) for buffer in model.buffers()]
+def unchanged(model: nn.Module) -> Generator[None, None, None]:
+    """Whatever happens to the model within this context, at its end weights and buffers are as they were."""
+    tensors = [*model.parameters(), *model.buffers()]
+    before = [tensor.detach().clone() for tensor in tensors]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, value in before:
-                buffer.copy_(value)
+            for tensor, value in zip(tensors, before, strict=True):
+                tensor.copy_(value)
 
 
 def frozen_digests(model: nn.Module, trained: Sequence[nn.Module]) -> dict[str, str]:

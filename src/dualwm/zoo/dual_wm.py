@@ -6,7 +6,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from torch import nn
 
 from dualwm.loss.gaussian import Gaussian

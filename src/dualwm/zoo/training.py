@@ -158,7 +158,7 @@ def finished_system(
         name=str(out),
         method=recipe.method,
         model=model.cpu().eval(),
-        planner={"format": 1, "offsets": {key: dict(value) for key, value in recipe.planner.items()}},
+        planner={"format": 1, "offsets": resolved_planner(recipe)},
         task=task_of(recipe, inputs),
         normalizer=inputs.normalizer,
         split=inputs.split.to_plain(),
@@ -167,6 +167,14 @@ def finished_system(
     )
     system.save(out, bank_of(system, inputs.store, inputs.split))
     return system
+
+
+def resolved_planner(recipe: Recipe) -> dict[str, Any]:
+    """Planner settings by offset with every default written out: later defaults never change a saved system."""
+    return {
+        offset: to_plain(recipe.method.settings(plain, f"{recipe.name}, offset {offset}"))
+        for offset, plain in recipe.planner.items()
+    }
 
 
 def task_of(recipe: Recipe, inputs: TrainingInputs) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def test_every_term_has_a_weight_and_every_weight_a_term():
 def test_the_joint_objective_is_the_terms_of_both_levels_side_by_side():
     model = zoo_toy.stirred(METHOD)
     z, a = clip()
-    both = objective(model, z, a, METHOD.low, METHOD.high, step(), 0.5, ALONE)
+    both = objective(model, z, a, METHOD.low, METHOD.high, step(), ALONE)
     n = METHOD.model.low.history + N
     apart = low(model, z[:, :n], a[:, :n]) | high(model, z, a)
     assert both.keys() == apart.keys()
