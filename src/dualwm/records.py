@@ -156,6 +156,10 @@ class Outcome:
     system: str
     """The resolved system, such as `tworoom:search=64/8/8`."""
     weights_digest: str
+    settings_digest: str
+    """Of the resolved planner settings, spelled out in the run folder's `command.json`; empty if there are none."""
+    variant: str
+    """Dynamics variant of the world."""
     taskset_digest: str
     world: str
     rule: str

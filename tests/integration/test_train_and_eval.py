@@ -1,13 +1,17 @@
 """The two verbs a researcher lives with, as they are typed: train a recipe, evaluate the folder; stop, and go on."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
+import dualwm
 from dualwm.cli.main import main
 from dualwm.records import read_outcomes
 from dualwm.train import loop
+from dualwm.zoo.folder import weight_bytes
 from dualwm.zoo.system import System
 
 RECIPE = "tworoom/tiny"
@@ -116,6 +120,45 @@ def test_an_evaluation_that_was_stopped_runs_what_is_missing_to_the_same_bytes(h
     assert told(capsys)["success"] == first["success"]
 
 
+def test_a_folder_holds_the_results_of_one_system_as_it_was(home: Path, capsys):
+    """The same words after another training, or with another planner.json, are another evaluation."""
+    own = home / "runs/own"
+    shutil.copytree(home / "runs/tworoom-tiny-3", own)
+    command = ["eval", "runs/own", *EVAL[2:], "--out", "evals/own"]
+    assert main(command) == 0
+    planner = json.loads((own / "planner.json").read_text())
+    planner["offsets"]["25"]["guided_decisions"] = 1
+    (own / "planner.json").write_text(json.dumps(planner))
+    assert main(command) == 2
+    assert "settings was" in capsys.readouterr().err
+    shutil.rmtree(own)
+    shutil.copytree(home / "runs/tworoom-tiny-3", own)
+    weights = System.load(own)
+    with torch.no_grad():
+        next(weights.model.parameters()).add_(1e-3)
+    (own / "model.safetensors").write_bytes(weight_bytes(weights.model))
+    assert main(command) == 2
+    assert "weights_digest was" in capsys.readouterr().err
+
+
+def test_the_summary_for_people_is_printed_where_no_task_is_hard(home: Path, capsys):
+    """At offset 25 no path is 100 px long."""
+    assert main([word for word in EVAL if word != "--json"]) == 0
+    said = capsys.readouterr().out
+    assert "on the hard ones" not in said
+    assert "shortest paths" in said
+    assert main(["eval", "noop", "--offset", "100", "--seeds", "1", "--num-tasks", "4"]) == 0
+    assert "on the hard ones" in capsys.readouterr().out
+
+
+def test_python_evaluations_of_test_tasks_enter_the_ledger_as_well(home: Path, tmp_path: Path):
+    dualwm.evaluate("noop", seeds=(1,), num_tasks=4)
+    (line,) = [json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines()]
+    assert (line["system"], line["seed"], line["n"], line["variant"]) == ("noop", 1, 4, "snap")
+    dualwm.evaluate("noop", seeds=(1,), num_tasks=4, ledger=None)
+    assert len((tmp_path / "ledger.jsonl").read_text().splitlines()) == 1
+
+
 def test_batch_size_and_threads_change_no_outcome(home: Path, capsys):
     assert main([*EVAL, "--out", "evals/one", "--batch-size", "1", "--threads", "1"]) == 0
     assert main([*EVAL, "--out", "evals/all"]) == 0
@@ -130,12 +173,18 @@ def test_batch_size_and_threads_change_no_outcome(home: Path, capsys):
         (["eval", "random", "--task", "tworom"], "no world named 'tworom'"),
         (["eval", "random", "--variant", "snip"], "no dynamics variant 'snip'"),
         (["eval", "random", "--num-tasks", "5000"], "5000"),
+        (["eval", "noop", "--seeds"], "at least one seed"),
+        (["eval", "noop", "--seeds", "1", "1", "--num-tasks", "4"], "seeds [1, 1]"),
+        (["eval", "noop", "--threads", "0"], "--threads must be at least 1"),
+        (["eval", "noop", "--batch-size", "-3"], "--batch-size must be at least 1"),
+        (["eval", "noop", "--out", "own.txt"], "own.txt is a file"),
         (["train", "tworoom/tinny"], "no recipe 'tworoom/tinny'"),
         (["eval", "runs/tworoom-tiny-3:lowonly"], "no planner variant 'lowonly'"),
         (["eval", "runs/tworoom-tiny-3:serch=1/1/1"], "'serch'"),
     ],
 )
 def test_mistakes_are_one_paragraph_and_exit_code_2(home: Path, capsys, words: list[str], says: str):
+    (home / "own.txt").touch()
     assert main(words) == 2
     error = capsys.readouterr().err
     assert says in error

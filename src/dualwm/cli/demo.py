@@ -180,7 +180,7 @@ def _close(story: "Story", args: Args, console: "Console") -> None:
         console.print(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).", markup=False, soft_wrap=True)
     console.print(
         f"Open {args.out} in a browser. Next, more tasks, with floors and intervals:\n"
-        f"  dualwm eval {shlex.quote(args.system)} --task tworoom --offset {OFFSET_ENV_STEPS} --seeds {args.seed} "
+        f"  dualwm eval {shlex.quote(args.system)} --task tworoom --offset {OFFSET_ENV_STEPS} --seeds 1000 "
         "--num-tasks 20",
         markup=False,
         soft_wrap=True,

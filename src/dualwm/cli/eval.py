@@ -7,6 +7,8 @@ from typing import Literal
 
 from tyro.conf import Positional
 
+from dualwm.errors import RecipeError
+
 
 @dataclass(frozen=True, kw_only=True)
 class Args:
@@ -43,13 +45,13 @@ def run(args: Args) -> int:
     import torch
 
     from dualwm.cli.evaluating import Bar, print_summary
-    from dualwm.envs.base import get_world
-    from dualwm.evaluate.ledger import default_ledger
     from dualwm.zoo.evaluation import evaluate
 
+    for name, count in (("threads", args.threads), ("batch-size", args.batch_size)):
+        if count is not None and count < 1:
+            raise RecipeError(f"--{name} must be at least 1, found {count}.")
     if args.threads is not None:
         torch.set_num_threads(args.threads)
-    world = get_world(args.task)
     with Bar(quiet=args.json) as bar:
         summary = evaluate(
             args.system,
@@ -58,10 +60,9 @@ def run(args: Args) -> int:
             seeds=args.seeds,
             num_tasks=args.num_tasks,
             protocol=args.protocol,
-            variant=args.variant or world.variants[0],
+            variant=args.variant or None,
             rule=args.rule,
             out=args.out,
-            ledger=default_ledger(),
             batch_size=args.batch_size,
             on_progress=bar.tell,
         )

@@ -57,17 +57,22 @@ def print_summary(system: str, summary: Summary) -> None:
     table = Table(title=title, show_header=False)
     table.add_row("success", _percent(plain["success"], plain["ci95"]))
     hard = plain["cross_room_100px"]
-    table.add_row("on the hard ones", f"{_percent(hard['success'], hard['ci95'])}, {hard['n']} tasks")
+    if hard["n"]:
+        table.add_row("on the hard ones", f"{_percent(hard['success'], hard['ci95'])}, {hard['n']} tasks")
     table.add_row("random actions", _percent(plain["floor_random"], plain["floor_random_ci95"]))
     table.add_row("already solved", f"{100 * plain['initially_solved']:.1f} %")
     table.add_row(
         "tasks", f"{plain['n']} ({plain['collection']}), budget {plain['budget_env_steps']} environment steps"
     )
-    table.add_row(
-        "planning",
-        f"{plain['planning_ms_per_env_step']:.1f} ms per environment step, {plain['planning_ms_single']:.1f} ms for a "
-        f"lone task; {plain['threads']} threads, {plain['precision']}",
-    )
+    if plain["path_px"] is not None:
+        quantiles = " · ".join(f"{value:.0f}" for value in plain["path_px"].values())
+        share = f"{100 * plain['cross_room_100px_share']:.0f} % lead 100 px or more into the other room"
+        table.add_row("difficulty", f"{share}; shortest paths (5, 25, 50, 75, 95 %): {quantiles} px")
+    if plain["planning_ms_per_env_step"] is not None:
+        single = plain["planning_ms_single"]
+        alone = "" if single is None else f", {single:.1f} ms for a lone task"
+        told = f"{plain['planning_ms_per_env_step']:.1f} ms per environment step{alone}"
+        table.add_row("planning", f"{told}; {plain['threads']} threads, {plain['precision']}")
     for row in plain["per_seed"]:
         table.add_row(f"seed {row['seed']}", _percent(row["success"], row["ci95"]))
     table.add_row("tasks' digest", plain["taskset_digest"][:16])

@@ -1,9 +1,11 @@
 """One number from end to end: run what is missing on some TaskSets, keep it in a run folder, summarise."""
 
+import hashlib
+import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from dualwm.evaluate.floors import random
 from dualwm.evaluate.ledger import append_ledger, checkout, commit_of
 from dualwm.evaluate.needs import Controller, World
 from dualwm.evaluate.outcomes import OutcomeLog, RunFolder, TimingLog
-from dualwm.evaluate.summary import Summary, summarise
+from dualwm.evaluate.summary import Summary, same_cell, summarise
 from dualwm.records import Outcome, TaskSet
 
 
@@ -30,6 +32,14 @@ class Entrant:
     frame_size: int
     threads: int
     precision: str
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The planner's settings with every default, as plain data."""
+
+    @property
+    def settings_digest(self) -> str:
+        """SHA-256 of the settings; empty where there are none."""
+        text = json.dumps(dict(self.settings), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest() if self.settings else ""
 
 
 FLOOR_RANDOM = "random"
@@ -52,6 +62,7 @@ def evaluate_cell(
     Tasks whose outcomes the folder already holds are not run again. A TaskSet of the test collection adds its line to
     the ledger when its last task is over.
     """
+    same_cell(tasksets)
     with ExitStack() as stack:
         if folder is None:
             folder = RunFolder(path=Path(stack.enter_context(tempfile.TemporaryDirectory())))
@@ -93,7 +104,7 @@ def run_missing(
         missing = [task for task in missing if task in set(only)]
     if not missing:
         return 0
-    write = timings.session(entrant.system, taskset)
+    write = timings.session(entrant.system, entrant.weights_digest, taskset)
 
     def keep(outcomes: Sequence[Outcome], spent: Any) -> None:
         log.add(outcomes)
@@ -107,6 +118,7 @@ def run_missing(
         variant=variant,
         system=entrant.system,
         weights_digest=entrant.weights_digest,
+        settings_digest=entrant.settings_digest,
         only=missing,
         batch_size=batch_size,
         on_finished=keep,
@@ -147,6 +159,7 @@ def single_task_ms(world: World, entrant: Entrant, taskset: TaskSet, variant: st
         variant=variant,
         system=entrant.system,
         weights_digest=entrant.weights_digest,
+        settings_digest=entrant.settings_digest,
         only=sorted({int(i) for i in np.linspace(0, len(taskset.tasks) - 1, count)}),
         batch_size=1,
     )

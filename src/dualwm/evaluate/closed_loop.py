@@ -92,6 +92,7 @@ def run(
     variant: str,
     system: str,
     weights_digest: str,
+    settings_digest: str = "",
     only: Sequence[int] | None = None,
     batch_size: int | None = None,
     keep_traces: bool = False,
@@ -113,6 +114,7 @@ def run(
         variant=variant,
         system=system,
         weights_digest=weights_digest,
+        settings_digest=settings_digest,
         total=len(tasks),
         traces=[] if keep_traces else None,
         walked={} if keep_paths else None,
@@ -172,6 +174,7 @@ class _Loop:
     variant: str
     system: str
     weights_digest: str
+    settings_digest: str
     total: int
     traces: list[DecisionTrace] | None
     walked: dict[int, _Walked] | None
@@ -243,6 +246,8 @@ class _Loop:
         return Outcome(
             system=self.system,
             weights_digest=self.weights_digest,
+            settings_digest=self.settings_digest,
+            variant=self.variant,
             taskset_digest=self.taskset_digest,
             world=taskset.world,
             rule=taskset.rule,

@@ -52,6 +52,8 @@ def append_ledger(path: Path, taskset: TaskSet, outcomes: Sequence[Outcome], com
     line = {
         "system": first.system,
         "weights_digest": first.weights_digest,
+        "settings_digest": first.settings_digest,
+        "variant": first.variant,
         "taskset_digest": taskset.digest,
         "world": taskset.world,
         "rule": taskset.rule,

@@ -37,6 +37,10 @@ class RunFolder:
     @staticmethod
     def open(path: Path, command: Mapping[str, Any], writer: str = "") -> "RunFolder":
         """Begin, or continue what the same command began. `command` holds, as plain data, all that decides results."""
+        if path.is_file():
+            raise ProtocolError(
+                f"{path} is a file; expected a folder for the run, or a name that is free. Name another."
+            )
         file = path / "command.json"
         wanted = json.loads(json.dumps(dict(command)))
         if not file.exists():
@@ -145,14 +149,15 @@ class TimingLog:
     def __init__(self, file: Path) -> None:
         """Read what earlier sessions left."""
         self._file = file
-        data: dict[str, Any] = _read_json(file) if file.exists() else {"sessions": [], "single_ms": {}}
+        data: dict[str, Any] = {"sessions": [], "single_ms": {}, **(_read_json(file) if file.exists() else {})}
         self._sessions: list[dict[str, Any]] = data["sessions"]
         self._single_ms: dict[str, float] = data["single_ms"]
 
-    def session(self, system: str, taskset: TaskSet) -> Callable[[Timings], None]:
+    def session(self, system: str, weights_digest: str, taskset: TaskSet) -> Callable[[Timings], None]:
         """Open a session; the function returned writes down its timings so far, as often as one likes."""
         entry: dict[str, Any] = {
             "system": system,
+            "weights_digest": weights_digest,
             "taskset_digest": taskset.digest,
             "goal_offset_env_steps": taskset.goal_offset_env_steps,
             "seed": taskset.seed,

@@ -104,7 +104,7 @@ def summarise(
 
     Planning time is told per executed environment step, as in Appendix E.
     """
-    first = _same_cell(tasksets)
+    first = same_cell(tasksets)
     _check_complete(tasksets, outcomes)
     _check_complete(tasksets, floor_random)
     hardness = difficulty([task for taskset in tasksets for task in taskset.tasks])
@@ -163,7 +163,10 @@ def _per_seed(taskset: TaskSet, outcomes: Sequence[Outcome]) -> SeedSummary:
     )
 
 
-def _same_cell(tasksets: Sequence[TaskSet]) -> TaskSet:
+def same_cell(tasksets: Sequence[TaskSet]) -> TaskSet:
+    """One of the TaskSets, after a look whether one number may stand for all of them."""
+    if not tasksets:
+        raise ProtocolError("There is nothing to evaluate on: name at least one seed.")
     cells = {(t.world, t.rule, t.protocol, t.collection, t.goal_offset_env_steps, t.budget_env_steps) for t in tasksets}
     if len(cells) != 1 or len({taskset.seed for taskset in tasksets}) != len(tasksets):
         raise ProtocolError(

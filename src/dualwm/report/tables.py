@@ -20,14 +20,16 @@ System = tuple[str, str]
 """Resolved system and weights digest: the same name with other weights is another row."""
 TaskKey = tuple[str, int]
 """TaskSet digest and task."""
+Timed = tuple[str, str, str]
+"""Resolved system, weights digest, TaskSet digest."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recorded:
-    """What run folders hold: outcomes, and planning milliseconds per environment step by (system, TaskSet digest)."""
+    """What run folders hold: outcomes, and planning seconds and environment steps by what was timed."""
 
     outcomes: tuple[Outcome, ...]
-    planning: Mapping[tuple[str, str], "Planning"]
+    planning: Mapping["Timed", "Planning"]
     folders: tuple[Path, ...] = ()
 
 
@@ -96,7 +98,7 @@ class Table:
 def read_runs(folders: Sequence[Path]) -> Recorded:
     """Outcomes, floors and timings of finished run folders."""
     outcomes: list[Outcome] = []
-    planning: dict[tuple[str, str], Planning] = {}
+    planning: dict[Timed, Planning] = {}
     for folder in folders:
         if not (folder / "outcomes.jsonl").exists():
             raise ProtocolError(
@@ -129,20 +131,38 @@ def build_tables(recorded: Recorded, order: Sequence[str] = ()) -> list[Table]:
 
 
 def ledger_notes(recorded: Recorded, ledger: Path) -> list[str]:
-    """A sentence for every system that was evaluated more than once on the same test tasks, with all its results."""
+    """A sentence for every system that was evaluated more than once on test tasks of a shown cell, with all results.
+
+    The same cell means the same world, rule, protocol, offset and seed, whatever the number of tasks; the same system
+    means the same name, or the same weights under another name with the same planner settings.
+    """
     if not ledger.exists():
         return []
     lines: list[dict[str, Any]] = [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
-    shown = sorted({(o.system, o.goal_offset_env_steps, o.seed, o.taskset_digest) for o in recorded.outcomes})
     notes: list[str] = []
-    for system, offset, seed, digest in shown:
-        same = [line for line in lines if (line["system"], line["taskset_digest"]) == (system, digest)]
+    for name, cell in sorted({(_signature(vars(o)), _cell_key(vars(o))) for o in recorded.outcomes}):
+        same = [line for line in lines if _cell_key(line) == cell and _is_same(name, _signature(line))]
         if len(same) > 1:
-            told = ", ".join(f"{100 * line['success']:.1f} % (weights {line['weights_digest'][:8]})" for line in same)
+            told = ", ".join(
+                f"{100 * line['success']:.1f} % of {line['n']} (weights {line['weights_digest'][:8]})" for line in same
+            )
             notes.append(
-                f"`{system}` was evaluated {len(same)} times on the test tasks of offset {offset}, seed {seed}: {told}."
+                f"`{name[0]}` was evaluated {len(same)} times on test tasks of protocol {cell[2]}, offset {cell[3]}, "
+                f"seed {cell[4]}: {told}."
             )
     return notes
+
+
+def _cell_key(line: Mapping[str, Any]) -> tuple[str, str, str, int, int]:
+    return (line["world"], line["rule"], line["protocol"], line["goal_offset_env_steps"], line["seed"])
+
+
+def _signature(line: Mapping[str, Any]) -> tuple[str, str, str]:
+    return (line["system"], line["weights_digest"], line["settings_digest"])
+
+
+def _is_same(one: tuple[str, str, str], other: tuple[str, str, str]) -> bool:
+    return one[0] == other[0] or (one[2] != "" and one[1:] == other[1:])
 
 
 def _offsets(outcomes: Iterable[Outcome]) -> list[int]:
@@ -189,14 +209,14 @@ def _rank(system: System, order: Sequence[str]) -> tuple[int, System]:
 def _row(
     name: System,
     by_offset: Mapping[int, Mapping[System, Mapping[TaskKey, Outcome]]],
-    planning: Mapping[tuple[str, str], Planning],
+    planning: Mapping[Timed, Planning],
 ) -> Row:
     cells = {m: _cell(list(systems[name].values()), planning) for m, systems in by_offset.items() if name in systems}
     return Row(system=name[0], weights_digest=name[1], cells=cells)
 
 
-def _cell(outcomes: Sequence[Outcome], planning: Mapping[tuple[str, str], Planning]) -> Cell:
-    timed = {(outcome.system, outcome.taskset_digest) for outcome in outcomes}
+def _cell(outcomes: Sequence[Outcome], planning: Mapping[Timed, Planning]) -> Cell:
+    timed = {(outcome.system, outcome.weights_digest, outcome.taskset_digest) for outcome in outcomes}
     spent = sum((planning[key] for key in sorted(timed) if key in planning), Planning(0.0, 0))
     return Cell(
         success=Rate.of(o.success for o in outcomes),
@@ -221,11 +241,14 @@ def _tasks(outcomes: Mapping[TaskKey, Outcome]) -> Tasks:
     )
 
 
-def _read_timings(file: Path) -> list[tuple[tuple[str, str], Planning]]:
+def _read_timings(file: Path) -> list[tuple[Timed, Planning]]:
     try:
         sessions = json.loads(file.read_text(encoding="utf-8"))["sessions"]
         return [
-            ((s["system"], s["taskset_digest"]), Planning(float(s["planning_seconds"]), int(s["env_steps"])))
+            (
+                (s["system"], s["weights_digest"], s["taskset_digest"]),
+                Planning(float(s["planning_seconds"]), int(s["env_steps"])),
+            )
             for s in sessions
         ]
     except (ValueError, KeyError, TypeError) as problem:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -11,16 +11,18 @@ from dualwm.data.collect import collect
 from dualwm.data.collections import first_seed
 from dualwm.data.store import Store
 from dualwm.envs.base import World, episodes, get_world
-from dualwm.errors import RecipeError, SystemFolderError, did_you_mean
+from dualwm.errors import RecipeError, did_you_mean
+from dualwm.evaluate import ledger as ledgers
 from dualwm.evaluate.cell import Entrant, evaluate_cell
 from dualwm.evaluate.closed_loop import Progress
 from dualwm.evaluate.floors import FLOORS, floor
 from dualwm.evaluate.outcomes import RunFolder
 from dualwm.evaluate.pool import PairPool, build_pool
 from dualwm.evaluate.summary import Summary
-from dualwm.evaluate.tasks import sample_taskset
+from dualwm.evaluate.tasks import check_difficulty, sample_taskset
 from dualwm.records import TaskSet
-from dualwm.zoo.system import System, asset, load, shipped_systems
+from dualwm.registry import to_plain
+from dualwm.zoo.system import System, asset_folder, load, shipped_systems
 
 _SHORT = {"search": "low_search", "route_search": "high_search"}
 DEV_SEED = 1000
@@ -72,13 +74,12 @@ def _value(text: str) -> Any:
 
 
 def pool_of(world: World, collection: str, home: Path = Path("data")) -> PairPool:
-    """The shipped pool of a world, or one built from a collection recorded (or found) below `home`."""
-    try:
-        return PairPool.load(asset(world.name, f"pool-{collection}.npz"))
-    except SystemFolderError:
-        if collection == "test":
-            raise
-    return collection_pool(world, collection, home)
+    """The shipped pool of a world, or one built from a collection recorded (or found) below `home`.
+
+    A pool is a function of its world, so both are the same where the machine and the libraries are.
+    """
+    shipped = asset_folder(world.name) / f"pool-{collection}.npz"
+    return PairPool.load(shipped) if shipped.exists() else collection_pool(world, collection, home)
 
 
 def collection_pool(world: World, collection: str, home: Path) -> PairPool:
@@ -110,6 +111,8 @@ def tasksets(
     """One TaskSet per seed. Seeds of 1000 and above draw from dev, smaller ones from test."""
     pools: dict[str, PairPool] = {}
     chosen: list[TaskSet] = []
+    if not seeds:
+        raise RecipeError("An evaluation needs at least one seed, such as --seeds 1000 (dev) or --seeds 0 1 42 (test).")
     for seed in seeds:
         name = "dev" if seed >= DEV_SEED else "test"
         if name not in pools:
@@ -124,6 +127,7 @@ def tasksets(
                 rule=rule,
             )
         )
+    check_difficulty(chosen)
     return chosen
 
 
@@ -166,6 +170,7 @@ def _entrant(system: System, spec: Spec, world: World, goal_offset_env_steps: in
         frame_size=system.image_size,
         threads=torch.get_num_threads(),
         precision=str(getattr(settings, "precision", "none")),
+        settings=to_plain(settings),
         controller=lambda taskset: controller,
     )
 
@@ -178,19 +183,22 @@ def evaluate(
     seeds: Sequence[int] = (0, 1, 42),
     num_tasks: int = 200,
     protocol: str = "heldout",
-    variant: str = "snap",
+    variant: str | None = None,
     rule: str | None = None,
     out: Path | None = None,
-    ledger: Path | None = None,
+    ledger: Path | Literal["checkout"] | None = "checkout",
     batch_size: int | None = None,
     single_tasks: int = 3,
     on_progress: Callable[[TaskSet, Progress], None] | None = None,
 ) -> Summary:
     """Success of a system on matched tasks, with interval, floors and planning time.
 
-    `system` is `FLOOR | NAME | FOLDER[:variant][:key=value...]` or a loaded System.
+    `system` is `FLOOR | NAME | FOLDER[:variant][:key=value...]` or a loaded System; `variant` and `rule` are the
+    world's first unless they are named. Seeds below 1000 are test tasks, and each such evaluation adds its line to
+    `ledger`: by default that of the checkout this package lies in, if it does.
     """
     world = get_world(task)
+    variant = variant or world.variants[0]
     sets = tasksets(
         world,
         goal_offset_env_steps=goal_offset_env_steps,
@@ -215,6 +223,9 @@ def evaluate(
                 "protocol": protocol,
                 "variant": variant,
                 "system": enters.system,
+                "rule": sets[0].rule,
+                "weights_digest": enters.weights_digest,
+                "settings": dict(enters.settings),
             },
         )
     return evaluate_cell(
@@ -224,7 +235,7 @@ def evaluate(
         variant=variant,
         folder=folder,
         batch_size=batch_size,
-        ledger=ledger,
+        ledger=ledgers.default_ledger() if ledger == "checkout" else ledger,
         single_tasks=single_tasks,
         on_progress=on_progress,
     )

@@ -211,9 +211,14 @@ def load(name_or_folder: str | Path) -> System:
     return System.load(Path(text))
 
 
+def asset_folder(*parts: str) -> Path:
+    """Where the package keeps what it ships, whether or not it is there."""
+    return Path(str(files("dualwm"))).joinpath("assets", *parts)
+
+
 def asset(*parts: str) -> Path:
     """A file shipped inside the package."""
-    path = Path(str(files("dualwm"))).joinpath("assets", *parts)
+    path = asset_folder().joinpath(*parts)
     if not path.exists():
         raise SystemFolderError(f"{path} is not in this installation. Install the package again.")
     return path
@@ -221,7 +226,7 @@ def asset(*parts: str) -> Path:
 
 def shipped_systems() -> dict[str, Path]:
     """Systems inside the package, by name."""
-    root = Path(str(files("dualwm"))) / "assets"
+    root = asset_folder()
     if not root.is_dir():
         return {}
     return {path.name: path for path in sorted(root.iterdir()) if (path / "model.safetensors").exists()}

@@ -168,14 +168,14 @@ def test_a_damaged_line_is_named(tmp_path: Path):
 def test_timings_of_all_sessions_are_summed(tmp_path: Path):
     taskset, other = line_tasks([1]), line_tasks([2])
     log = folder_of(tmp_path).timings()
-    write = log.session("toy", taskset)
+    write = log.session("toy", "w", taskset)
     write(Timings(planning_seconds=1.0, env_steps=5))
     write(Timings(planning_seconds=2.0, env_steps=10, decision_ms_per_env_step=(1.0, 2.0)))
-    log.session("toy", other)(Timings(planning_seconds=100.0, env_steps=1))
-    log.session("never written", taskset)
+    log.session("toy", "w", other)(Timings(planning_seconds=100.0, env_steps=1))
+    log.session("never written", "w", taskset)
     log.keep_single_ms("toy", taskset, 7.5)
     again = folder_of(tmp_path).timings()
-    again.session("toy", taskset)(Timings(planning_seconds=1.0, env_steps=2, decision_ms_per_env_step=(3.0,)))
+    again.session("toy", "w", taskset)(Timings(planning_seconds=1.0, env_steps=2, decision_ms_per_env_step=(3.0,)))
     for read in (again, folder_of(tmp_path).timings()):
         total = read.total("toy", [taskset])
         assert (total.planning_seconds, total.env_steps) == (3.0, 12)

@@ -139,19 +139,35 @@ def test_tasks_solved_at_the_start_get_a_section_of_their_own(tmp_path: Path):
 
 
 def test_several_test_evaluations_of_one_system_are_named(folders: list[Path], tmp_path: Path):
-    recorded, digest = read_runs(folders), tasksets(25)[0].digest
-    line = {"system": "toy", "weights_digest": "a" * 64, "taskset_digest": digest, "success": 0.5}
+    recorded, taskset = read_runs(folders), tasksets(25)[0]
+    cell = {name: getattr(taskset, name) for name in ("world", "rule", "protocol", "goal_offset_env_steps", "seed")}
+    line = cell | {"system": "toy", "weights_digest": "a" * 64, "settings_digest": "s", "success": 0.5, "n": 8}
     ledger = tmp_path / "ledger.jsonl"
     assert ledger_notes(recorded, ledger) == []
     ledger.write_text(json.dumps(line) + "\n" + json.dumps(line | {"system": "bent"}) + "\n")
     assert ledger_notes(recorded, ledger) == []
     with ledger.open("a") as file:
-        file.write(json.dumps(line | {"weights_digest": "b" * 64, "success": 0.75}) + "\n")
+        file.write(json.dumps(line | {"weights_digest": "b" * 64, "success": 0.75, "n": 4}) + "\n")
+        file.write(json.dumps(line | {"weights_digest": "c" * 64, "seed": 7}) + "\n")
     (note,) = ledger_notes(recorded, ledger)
     assert note == (
-        "`toy` was evaluated 2 times on the test tasks of offset 25, seed 0: "
-        "50.0 % (weights aaaaaaaa), 75.0 % (weights bbbbbbbb)."
+        "`toy` was evaluated 2 times on test tasks of protocol heldout, offset 25, seed 0: "
+        "50.0 % of 8 (weights aaaaaaaa), 75.0 % of 4 (weights bbbbbbbb)."
     )
+
+
+def test_weights_that_were_evaluated_under_another_name_are_named_too(tmp_path: Path):
+    sets = tasksets(25, seeds=[0])
+    folder = RunFolder(path=tmp_path / "run")
+    planned = replace(entrant(Homing(), "shipped", "w" * 64), settings={"search": "64/8/8"})
+    ledger = tmp_path / "ledger.jsonl"
+    evaluate_cell(WORLD, replace(planned, system="runs/a"), sets, variant="plain", ledger=ledger)
+    evaluate_cell(
+        WORLD, replace(planned, settings={"search": "9/9/9"}, system="b"), sets, variant="plain", ledger=ledger
+    )
+    evaluate_cell(WORLD, planned, sets, variant="plain", folder=folder, ledger=ledger)
+    (note,) = ledger_notes(read_runs([folder.path]), ledger)
+    assert note.startswith("`shipped` was evaluated 2 times")
 
 
 def test_what_is_no_finished_run_is_refused(tmp_path: Path):
