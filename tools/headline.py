@@ -13,8 +13,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 OFFSETS = (25, 50, 75, 100)
-SAME_TIME = "tworoom:low-only:search=192/8/8"
-"""Low-level only, its search enlarged until it plans as long as the whole system does; chosen by time on dev tasks."""
+SAME_TIME = "tworoom:low-only:search=96/8/8"
+"""Low-level only, its search enlarged until it plans at least as long as the whole system does: on dev tasks of offset
+100 the system takes 1.15 times as long as low-level-only at its own 64/8/8; this takes 1.5 times."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +51,11 @@ def cells() -> Iterator[Cell]:
     for offset in OFFSETS:
         yield Cell(system="noop", name="noop", offset=offset)
         yield Cell(system="oracle", name="oracle", offset=offset)
-    for offset in (100, 50, 25, 75):
+    for offset in (100, 50, 25):
         yield Cell(system="tworoom:low-only", name="low-only", offset=offset)
         yield Cell(system=SAME_TIME, name="low-only-same-time", offset=offset)
     for seed in (1, 2):
-        for offset in (100, 50, 25, 75):
+        for offset in (100, 50, 25):
             yield Cell(system=f"runs/tworoom-laptop-{seed}", name=f"training-seed-{seed}", offset=offset)
 
 

@@ -130,7 +130,7 @@ def _high_rollout(
     u = q.mean
     if high.E_A.training and high.E_A.stochastic:
         u = q.sample(step.sample_normal((steps, u.shape[-1]), "macro").to(u).flatten(0, 1))
-    start, target = _with_repeated_frames(high, W, z_H, c.repeated_share, step)
+    start, target = with_repeated_frames(high, W, z_H, c.repeated_share, step)
     condition = high.E_A.lift(u).unflatten(0, (b, steps))
     if c.rollout.mode == "teacher_forced":
         z_hat = high.P_H(z_H[:, :-1].flatten(0, 1)[:, None], condition.flatten(0, 1)[:, None])[:, 0].unflatten(
@@ -143,7 +143,7 @@ def _high_rollout(
     return z_H, z_hat, target, q
 
 
-def _with_repeated_frames(high: High, W: Tensor, z_H: Tensor, share: float, step: StepKey) -> tuple[Tensor, Tensor]:
+def with_repeated_frames(high: High, W: Tensor, z_H: Tensor, share: float, step: StepKey) -> tuple[Tensor, Tensor]:
     """Start and target states of the rollout. For a share of the samples, windows of one repeated frame stand for the
     observed ones: half of them at the start (how planning begins), half as targets (how goals are given).
 

@@ -12,7 +12,15 @@ from dualwm.loss.maps import Maps, kl_per_dimension, maps
 from dualwm.nets.dropout import DropoutKey, keyed
 from dualwm.reduce import ALONE
 from dualwm.train.stage import StepKey
-from dualwm.zoo.dual_wm import HighObjective, LowObjective, high_terms, low_terms, objective, weights
+from dualwm.zoo.dual_wm import (
+    HighObjective,
+    LowObjective,
+    high_terms,
+    low_terms,
+    objective,
+    weights,
+    with_repeated_frames,
+)
 
 METHOD = zoo_toy.wide_dropout_off(zoo_toy.method())
 K, N, M = METHOD.model.window, METHOD.low.rollout.steps, METHOD.high.rollout.steps
@@ -162,6 +170,19 @@ def test_dropout_masks_are_those_of_the_step_and_the_sample():
 
     assert torch.equal(loss(0), loss(0))
     assert not torch.equal(loss(0), loss(1))
+
+
+def test_the_shares_of_still_starts_and_still_targets_are_equal() -> None:
+    high = zoo_toy.stirred(METHOD).high
+    count, k = 400, K
+    W = torch.randn(count, 1 + M, k, WIDTH, generator=torch.Generator().manual_seed(2))
+    z_H = high.E_H(W.flatten(0, 1)).unflatten(0, (count, -1))
+    start, target = with_repeated_frames(high, W, z_H, 0.5, StepKey(3, 0, torch.arange(count)))
+    begins = (start != z_H[:, :1]).flatten(1).any(1)
+    arrives = (target != z_H[:, 1:]).flatten(1).any(1)
+    assert not (begins & arrives).any()
+    for share in (begins.float().mean(), arrives.float().mean()):
+        assert float(share) == pytest.approx(0.25, abs=0.08)
 
 
 def test_repeated_frames_stay_the_same_however_the_batch_is_shared() -> None:
