@@ -87,6 +87,11 @@ class Method(Protocol):
         """What its model is shown."""
         ...
 
+    @property
+    def action_dim(self) -> int | None:
+        """Width of the environment actions its model was sized for; None where any will do."""
+        ...
+
     def build(self) -> nn.Module:
         """The model at random weights."""
         ...
