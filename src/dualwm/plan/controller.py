@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from dualwm.errors import RecipeError
-from dualwm.plan.costs import REDUCTIONS, converge_cost, refine_cost, route_cost
+from dualwm.plan.costs import converge_cost, refine_cost, route_cost
 from dualwm.plan.memory import Memory
 from dualwm.plan.noise import SEARCHES, Noise
 from dualwm.plan.proposals import Box, Categorical, Gaussian, Proposal, Squashed, smooth_mixing, unsquash
@@ -221,8 +221,7 @@ class ThreeStage:
         if settings.warm_start_route:
             left = torch.cat([memory.macros[:, 1:], torch.full_like(memory.macros[:, :1], torch.nan)], 1)
             mean = left.nan_to_num(nan=0.0)
-        reduction = REDUCTIONS[settings.route_cost]
-        cost = route_cost(model.roll_high, z_H, memory.goal_H, reduction)
+        cost = route_cost(model.roll_high, z_H, memory.goal_H, settings.reduction(settings.route_cost))
         fresh = Gaussian(mean, torch.full_like(mean, settings.high_std))
         proposal = self.propose(Situation("route", z_H[:, None], memory.goal_H, memory.goal_L, fresh))
         found = search(cost, proposal, settings.high_search, self._noise(memory, "route"))
@@ -258,7 +257,8 @@ class ThreeStage:
             cost = refine_cost(model.roll_low, model.lift, context, past, prefix, memory.subgoal, model.window)
             objective, name, target = memory.routes, "refine", memory.subgoal
         else:
-            cost = converge_cost(model.roll_low, context, past, memory.goal_L, REDUCTIONS[settings.final_cost])
+            reduction = settings.reduction(settings.final_cost)
+            cost = converge_cost(model.roll_low, context, past, memory.goal_L, reduction)
             objective, name, target = torch.full_like(memory.routes, -1), "converge", memory.goal_L
         proposal = self.propose(Situation(name, context, target, memory.goal_L, self._low_proposal(memory, objective)))
         found = search(cost, proposal, settings.low_search, self._noise(memory, name))

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Literal
 
 from dualwm.errors import RecipeError
-from dualwm.plan.costs import FinalCost
+from dualwm.plan.costs import FinalCost, Reduction, SoftMinimum, Terminal
 from dualwm.plan.search import Budget
 from dualwm.registry import nested
 
@@ -17,9 +17,16 @@ _RANGES: Mapping[str, tuple[Callable[[float], bool], Sequence[str]]] = {
     ),
     "at least 0": (
         lambda value: value >= 0,
-        ("guided_decisions", "max_routes", "converge_within_high_steps", "discrete_smoothing", "discrete_escape"),
+        (
+            "guided_decisions",
+            "max_routes",
+            "converge_within_high_steps",
+            "soft_minimum_path_weight",
+            "discrete_smoothing",
+            "discrete_escape",
+        ),
     ),
-    "above 0": (lambda value: value > 0, ("low_std", "high_std")),
+    "above 0": (lambda value: value > 0, ("low_std", "high_std", "soft_minimum_tau")),
     "in [0, 1)": (lambda value: 0 <= value < 1, ("correlation", "discrete_momentum")),
 }
 """What each number may be: in words, as a test, and of which settings. None may be NaN or infinite."""
@@ -49,6 +56,10 @@ class PlannerSettings:
     """Eq. (8)'s distance at the end of the route, or the soft minimum along it."""
     final_cost: FinalCost = "terminal"
     """Eq. (10)'s distance at the end of the plan, or the soft minimum along it."""
+    soft_minimum_tau: float = 0.1
+    """Temperature of soft minima, in squared latent distance."""
+    soft_minimum_path_weight: float = 0.01
+    """Share of the mean distance along the way that soft minima add."""
     history: int = 1
     """Observed states given to P_L, at most its own history; the rest of its context is imagined."""
     low_std: float = 1.0
@@ -89,3 +100,9 @@ class PlannerSettings:
                 f"A plan of low_plan_steps={self.low_plan_steps} blocks cannot serve "
                 f"final_reuse_decisions={self.final_reuse_decisions} decisions, one block each."
             )
+
+    def reduction(self, cost: FinalCost) -> Reduction:
+        """What `route_cost` or `final_cost` names."""
+        if cost == "terminal":
+            return Terminal()
+        return SoftMinimum(tau=self.soft_minimum_tau, path_weight=self.soft_minimum_path_weight)

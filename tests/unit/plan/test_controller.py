@@ -9,6 +9,7 @@ from toys import KEYS, IntegratorModel, KeyActions, PlainActions, drive, see
 
 from dualwm.errors import RecipeError
 from dualwm.plan.controller import ThreeStage
+from dualwm.plan.costs import SoftMinimum, Terminal
 from dualwm.plan.proposals import Categorical, Gaussian, Proposal, Squashed
 from dualwm.plan.search import Budget
 from dualwm.plan.settings import PlannerSettings
@@ -342,6 +343,19 @@ def test_macro_actions_are_searched_with_their_own_deviation():
     assert (usual.std == 0.25).all()
 
 
+def test_soft_minima_have_the_temperature_and_the_share_of_the_mean_that_the_settings_say():
+    """The best cost of the last iteration is theirs, of the distances from what it predicts to the goal."""
+    for tau, weight in ((0.1, 0.01), (2.0, 0.0), (0.5, 3.0)):
+        soft = settings(final_cost="soft_minimum", soft_minimum_tau=tau, soft_minimum_path_weight=weight)
+        assert soft.reduction("terminal") == Terminal()
+        step = drive(
+            ThreeStage(IntegratorModel(), PlainActions(), replace(soft, guided_decisions=0)), [[0, 0]], [[6, 3]], 1
+        )[0]
+        distances = np.square(step.decision.predicted - np.float32([6, 3])).sum(-1)
+        expected = SoftMinimum(tau, weight)(torch.from_numpy(distances)[:, None])
+        np.testing.assert_allclose(step.decision.best_cost[:, -1:], expected, rtol=1e-5)
+
+
 # Batches whose tasks stand at different points
 
 
@@ -411,6 +425,8 @@ def test_a_subgoal_lasts_no_longer_than_its_window(lasts: int):
         ({"converge_within_high_steps": -3}, "converge_within_high_steps must be at least 0, found -3"),
         ({"discrete_smoothing": -0.1}, "discrete_smoothing must be at least 0"),
         ({"discrete_escape": float("inf")}, "discrete_escape must be at least 0, found inf"),
+        ({"soft_minimum_path_weight": -0.01}, "soft_minimum_path_weight must be at least 0"),
+        ({"soft_minimum_tau": 0.0}, "soft_minimum_tau must be above 0"),
         ({"low_std": -1.0}, "low_std must be above 0, found -1"),
         ({"high_std": float("nan")}, "high_std must be above 0, found nan"),
         ({"correlation": 1.0}, r"correlation must be in \[0, 1\)"),
