@@ -159,9 +159,9 @@ class ThreeStage:
     def act(self, memory: Memory, observation: Observation) -> tuple[NDArray[np.float32], Memory, Decision]:
         """One decision of section 3.4 for every task: the first block of its plan, as environment actions."""
         memory = self._observe(memory, observation)
-        memory, routed = self._plan_routes(memory)
+        memory, routed, route = self._plan_routes(memory)
         stage = self._stages(memory)
-        trace = _Trace.of(self, memory, stage, routed)
+        trace = _Trace.of(self, memory, stage, routed, route)
         for rows in _groups(stage, memory.progress, memory.seen.clamp_max(self._context_length)):
             part, found = self._plan_low(memory.take(rows), int(stage[rows[0]]))
             memory = memory.put(rows, part)
@@ -196,8 +196,8 @@ class ThreeStage:
             blocks = torch.cat([blocks[:, 1:], block[:, None]], 1)
         return replace(memory, history=history, blocks=blocks, seen=memory.seen + 1)
 
-    def _plan_routes(self, memory: Memory) -> tuple[Memory, Tensor]:
-        """Stage 1 for the tasks whose subgoal is missing or used up."""
+    def _plan_routes(self, memory: Memory) -> tuple[Memory, Tensor, Found | None]:
+        """Stage 1 for the tasks whose subgoal is missing or used up: which they are, and what their search found."""
         settings = self.settings
         lasts = settings.route_every_decisions or self.model.window
         ready = memory.seen >= (1 if settings.padded_start else self.model.window)
@@ -207,12 +207,13 @@ class ThreeStage:
         finished = (memory.guided >= settings.guided_decisions) | exhausted
         memory = replace(memory, converging=memory.converging | finished)
         need = need & ~exhausted
-        if need.any():
-            rows = need.nonzero()[:, 0]
-            memory = memory.put(rows, self._plan_route(memory.take(rows)))
-        return memory, need
+        if not need.any():
+            return memory, need, None
+        rows = need.nonzero()[:, 0]
+        part, found = self._plan_route(memory.take(rows))
+        return memory.put(rows, part), need, found
 
-    def _plan_route(self, memory: Memory) -> Memory:
+    def _plan_route(self, memory: Memory) -> tuple[Memory, Found]:
         """Eq. (8): search macro-actions; the predicted states along them are the route, the first is the subgoal."""
         settings, model = self.settings, self.model
         z_H = self.lift(memory)
@@ -228,7 +229,7 @@ class ThreeStage:
         route = model.roll_high(z_H, found.plan)
         nearest = route.distance(memory.goal_H[:, None]).argmin(1).cpu()
         close = nearest < settings.converge_within_high_steps
-        return replace(
+        memory = replace(
             memory,
             macros=found.plan,
             route=route,
@@ -237,6 +238,7 @@ class ThreeStage:
             progress=torch.zeros_like(memory.progress),
             converging=memory.converging | close,
         )
+        return memory, found
 
     def _stages(self, memory: Memory) -> Tensor:
         """Per task, section 3.4's stage: 1 refine, 2 converge; or 3, reuse a converging plan as in Appendix I."""
@@ -323,12 +325,13 @@ class _Trace:
     decision: Decision
 
     @staticmethod
-    def of(controller: ThreeStage, memory: Memory, stage: Tensor, routed: Tensor) -> "_Trace":
+    def of(controller: ThreeStage, memory: Memory, stage: Tensor, routed: Tensor, route: Found | None) -> "_Trace":
         settings, b = controller.settings, len(memory.tasks)
         z = memory.history[:, -1]
         z_H = controller.lift(memory)
-        empty = np.full((b, settings.low_search.iterations), np.nan, np.float32)
-        return _Trace(
+        budgets = (settings.low_search, settings.high_search)
+        empty, no_route = (np.full((b, budget.iterations), np.nan, np.float32) for budget in budgets)
+        trace = _Trace(
             Decision(
                 tasks=memory.tasks,
                 stage=stage.numpy(),
@@ -338,12 +341,18 @@ class _Trace:
                 route=_numpy(memory.route.latent),
                 best_cost=empty,
                 mean_cost=empty.copy(),
+                route_best_cost=no_route,
+                route_mean_cost=no_route.copy(),
                 predicted=np.full((b, settings.low_plan_steps, z.latent.shape[-1]), np.nan, np.float32),
                 latent=_numpy(z.latent),
                 distance_low=_numpy(z.distance(memory.goal_L)),
                 distance_high=_numpy(z_H.distance(memory.goal_H)),
             )
         )
+        if route is not None:
+            trace.decision.route_best_cost[routed.numpy()] = _numpy(route.best_cost)
+            trace.decision.route_mean_cost[routed.numpy()] = _numpy(route.mean_cost)
+        return trace
 
     def record(self, rows: Tensor, found: Found | None) -> None:
         if found is None:

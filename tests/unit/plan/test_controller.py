@@ -369,6 +369,8 @@ def test_tasks_in_different_stages_decide_as_they_would_alone():
     together, after, decision = controller.act(memory, seen)
     assert decision.stage.tolist() == [REFINE, CONVERGE, REFINE]
     assert decision.routed.tolist() == [False, False, True]
+    for costs in (decision.route_best_cost, decision.route_mean_cost):
+        assert np.isnan(costs).all(1).tolist() == [True, True, False], "whose route it was"
     for row in range(3):
         alone, mine, _ = controller.act(memory.take(np.array([row])), see(seen.proprio["z"][[row]], chunk[[row]]))
         np.testing.assert_array_equal(alone[0], together[row])
@@ -391,6 +393,20 @@ def test_a_decision_records_what_was_seen_thought_and_predicted():
     assert np.isnan(refined[3:]).all(), "refinement predicts no further than its window"
     assert not np.isnan(second.decision.predicted).any()
     np.testing.assert_array_equal(second.decision.subgoal, first.decision.subgoal)
+
+
+def test_a_route_search_records_its_costs_and_other_decisions_record_none():
+    """A route of one step costs its distance, and once more where its mean is added: the same search at twice as much."""
+    found = []
+    for weight in (0.0, 1.0):
+        routed = settings(high_plan_steps=1, route_cost="soft_minimum", soft_minimum_path_weight=weight)
+        first, second = drive(ThreeStage(IntegratorModel(), PlainActions(), routed), [[0.0, 1.0]], [[6.0, 3.0]], 2)
+        assert (first.decision.route_best_cost < first.decision.route_mean_cost).all()
+        assert first.decision.route_best_cost[0, 0] <= (1 + weight) * first.decision.distance_high, "of staying"
+        assert np.isnan(second.decision.route_best_cost).all()
+        assert np.isnan(second.decision.route_mean_cost).all()
+        found.append(np.stack([first.decision.route_best_cost, first.decision.route_mean_cost]))
+    np.testing.assert_allclose(found[1], 2 * found[0], rtol=1e-4)
 
 
 def test_the_low_level_planner_has_no_route():
