@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dualwm.errors import RecipeError
+from dualwm.errors import ControllerError, RecipeError
 from dualwm.plan.costs import converge_cost, refine_cost, route_cost
 from dualwm.plan.memory import Memory
 from dualwm.plan.noise import SEARCHES, Noise
@@ -191,10 +191,25 @@ class ThreeStage:
 
         history = State.join([shifted, z], lambda xs: place(xs[0], xs[1]))
         blocks = memory.blocks
-        if observation.executed is not None:
-            block = self.actions.to_model(observation.executed)
+        executed = self._executed(memory, observation)
+        if executed is not None:
+            block = self.actions.to_model(executed)
             blocks = torch.cat([blocks[:, 1:], block[:, None]], 1)
         return replace(memory, history=history, blocks=blocks, seen=memory.seen + 1)
+
+    def _executed(self, memory: Memory, observation: Observation) -> NDArray[np.float32] | None:
+        """The actions since the previous decision, checked; they may be missing where nothing looks at them."""
+        executed = observation.executed
+        expected = (len(memory.tasks), self.actions.frame_skip, self.actions.action_dim)
+        needed = self._context_length > 1 and bool((memory.seen > 0).any())
+        wrong = needed if executed is None else executed.shape != expected
+        if wrong:
+            raise ControllerError(
+                "Observation.executed should hold the actions that each task executed since the previous decision, "
+                f"(tasks, frame_skip, action_dim) = {expected}, and {executed if executed is None else executed.shape} "
+                "came. Pass the chunk that act returned, as it was executed; a planner with history=1 needs none."
+            )
+        return executed
 
     def _plan_routes(self, memory: Memory) -> tuple[Memory, Tensor, Found | None]:
         """Stage 1 for the tasks whose subgoal is missing or used up: which they are, and what their search found."""

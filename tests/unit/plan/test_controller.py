@@ -7,7 +7,7 @@ import pytest
 import torch
 from toys import KEYS, IntegratorModel, KeyActions, PlainActions, drive, see
 
-from dualwm.errors import RecipeError
+from dualwm.errors import ControllerError, RecipeError
 from dualwm.plan.controller import ThreeStage
 from dualwm.plan.costs import SoftMinimum, Terminal
 from dualwm.plan.proposals import Categorical, Gaussian, Proposal, Squashed
@@ -212,6 +212,20 @@ def test_true_history_is_given_with_the_blocks_that_were_executed(
     assert low == lengths
 
 
+@pytest.mark.parametrize("history", [1, 2])
+def test_what_was_executed_must_be_told_to_a_planner_with_history_and_fit_in_any(history: int):
+    model = IntegratorModel(moves=torch.eye(2).repeat(2, 1))
+    controller = ThreeStage(model, PlainActions(frame_skip=2), settings(history=history))
+    z = np.zeros((1, 2), np.float32)
+    chunk, memory, _ = controller.act(controller.start(Goal(latent=z), [0], 0), see(z))
+    wrong = [chunk[:, :1], chunk[..., :1], chunk.repeat(2, 0), *([None] if history > 1 else [])]
+    for executed in wrong:
+        with pytest.raises(ControllerError, match=r"executed should hold .* = \(1, 2, 2\), and .* came"):
+            controller.act(memory, see(z, executed))
+    if history == 1:
+        controller.act(memory, see(z))
+
+
 def test_a_longer_memory_than_the_window_serves_a_long_history():
     watched = Watched(settings(history=5, guided_decisions=0, low_plan_steps=3), model=IntegratorModel(low_history=5))
     watched.drive(6)
@@ -396,7 +410,7 @@ def test_a_decision_records_what_was_seen_thought_and_predicted():
 
 
 def test_a_route_search_records_its_costs_and_other_decisions_record_none():
-    """A route of one step costs its distance, and once more where its mean is added: the same search at twice as much."""
+    """A route of one step costs its distance, and twice that where its mean is added: the same search, dearer."""
     found = []
     for weight in (0.0, 1.0):
         routed = settings(high_plan_steps=1, route_cost="soft_minimum", soft_minimum_path_weight=weight)
