@@ -77,6 +77,8 @@ class Acting:
     normalizer: Normalizer
     action_column: str = "action"
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    observe: Callable[[NDArray[Any]], Observation] | None = None
+    """What the model is shown of simulator states (b, w), where there is a world: goals may then be states."""
 
 
 class Method(Protocol):

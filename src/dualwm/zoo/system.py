@@ -147,6 +147,7 @@ class System:
             normalizer=self.normalizer,
             action_column=str(self.task.get("action_column", "action")),
             device=torch.device(device),
+            observe=self.observe if self.task["world"] else None,
         )
         return self.method.controller(self.model, self.settings(variant, goal_offset_env_steps, overrides), acting)
 
