@@ -9,6 +9,7 @@ from toys_systems.shared import FRONT, HEIGHT, SIDE, TwoCameras
 
 from dualwm.data.collect import collect
 from dualwm.data.normalize import Normalizer, Scale
+from dualwm.data.split import Split
 from dualwm.data.store import Store
 from dualwm.envs.base import episodes
 from dualwm.loss.gaussian import Gaussian
@@ -116,6 +117,7 @@ def system(made_of: DualWMMethod | None = None) -> System:
             "discrete_values": None,
         },
         normalizer=Normalizer(scales={"action": Scale(mean=(0.1, -0.2), std=(0.5, 0.7))}),
+        split=Split(rule="by hand", store_digest="none", train=(0, 1), heldout=(2,)).to_plain(),
     )
 
 

@@ -83,7 +83,10 @@ class Observation:
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """What a batch of b tasks should reach: goal images by camera, or latents, or raw states. One of the three."""
+    """What a batch of b tasks should reach: goal images by camera, or latents, or raw states. One of the three.
+
+    States are drawn by the system's world, which also gives their proprio: `state` needs a system that has one.
+    """
 
     frames: Mapping[str, NDArray[np.uint8]] | None = None
     latent: NDArray[np.float32] | None = None

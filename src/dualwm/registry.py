@@ -85,9 +85,9 @@ def dataclass_from_plain(cls: type, data: Mapping[str, Any], where: str) -> Any:
         if not _fits(value, hints[key]):
             raise RecipeError(f"{where}: {cls.__name__}.{key} {_expected(hints[key], value)}")
         metadata = fields[key].metadata
-        if "kind" in metadata and value is not None:
+        if "kind" in metadata:
             value = from_plain(metadata["kind"], value, f"{where}.{key}")
-        elif "config" in metadata and value is not None:
+        elif "config" in metadata:
             value = dataclass_from_plain(metadata["config"], _mapping(value, f"{where}.{key}"), f"{where}.{key}")
         elif isinstance(value, list):
             value = tuple(tuple(v) if isinstance(v, list) else v for v in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

@@ -101,6 +101,8 @@ class External:
     def sees(self) -> Sight:
         return Sight(cameras=(FRONT,))
 
+    action_dim = None
+
     def build(self) -> nn.Module:
         return nn.Identity()
 

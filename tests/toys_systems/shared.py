@@ -110,6 +110,10 @@ class OneLevel:
     def sees(self) -> Sight:
         return Sight(cameras=self.cameras, proprio=self.proprio)
 
+    @property
+    def action_dim(self) -> int:
+        return BLOCK // FRAME_SKIP
+
     def stages(self, inputs: TrainingInputs) -> Sequence[Any]:
         return [RolloutStage(self, inputs)]
 

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dualwm.errors import RecipeError
-from dualwm.plan.costs import REDUCTIONS, converge_cost, refine_cost, route_cost
+from dualwm.errors import ControllerError, RecipeError
+from dualwm.plan.costs import converge_cost, refine_cost, route_cost
 from dualwm.plan.memory import Memory
 from dualwm.plan.noise import SEARCHES, Noise
 from dualwm.plan.proposals import Box, Categorical, Gaussian, Proposal, Squashed, smooth_mixing, unsquash
@@ -159,9 +159,9 @@ class ThreeStage:
     def act(self, memory: Memory, observation: Observation) -> tuple[NDArray[np.float32], Memory, Decision]:
         """One decision of section 3.4 for every task: the first block of its plan, as environment actions."""
         memory = self._observe(memory, observation)
-        memory, routed = self._plan_routes(memory)
+        memory, routed, route = self._plan_routes(memory)
         stage = self._stages(memory)
-        trace = _Trace.of(self, memory, stage, routed)
+        trace = _Trace.of(self, memory, stage, routed, route)
         for rows in _groups(stage, memory.progress, memory.seen.clamp_max(self._context_length)):
             part, found = self._plan_low(memory.take(rows), int(stage[rows[0]]))
             memory = memory.put(rows, part)
@@ -191,13 +191,28 @@ class ThreeStage:
 
         history = State.join([shifted, z], lambda xs: place(xs[0], xs[1]))
         blocks = memory.blocks
-        if observation.executed is not None:
-            block = self.actions.to_model(observation.executed)
+        executed = self._executed(memory, observation)
+        if executed is not None:
+            block = self.actions.to_model(executed)
             blocks = torch.cat([blocks[:, 1:], block[:, None]], 1)
         return replace(memory, history=history, blocks=blocks, seen=memory.seen + 1)
 
-    def _plan_routes(self, memory: Memory) -> tuple[Memory, Tensor]:
-        """Stage 1 for the tasks whose subgoal is missing or used up."""
+    def _executed(self, memory: Memory, observation: Observation) -> NDArray[np.float32] | None:
+        """The actions since the previous decision, checked; they may be missing where nothing looks at them."""
+        executed = observation.executed
+        expected = (len(memory.tasks), self.actions.frame_skip, self.actions.action_dim)
+        needed = self._context_length > 1 and bool((memory.seen > 0).any())
+        wrong = needed if executed is None else executed.shape != expected
+        if wrong:
+            raise ControllerError(
+                "Observation.executed should hold the actions that each task executed since the previous decision, "
+                f"(tasks, frame_skip, action_dim) = {expected}, and {executed if executed is None else executed.shape} "
+                "came. Pass the chunk that act returned, as it was executed; a planner with history=1 needs none."
+            )
+        return executed
+
+    def _plan_routes(self, memory: Memory) -> tuple[Memory, Tensor, Found | None]:
+        """Stage 1 for the tasks whose subgoal is missing or used up: which they are, and what their search found."""
         settings = self.settings
         lasts = settings.route_every_decisions or self.model.window
         ready = memory.seen >= (1 if settings.padded_start else self.model.window)
@@ -207,12 +222,13 @@ class ThreeStage:
         finished = (memory.guided >= settings.guided_decisions) | exhausted
         memory = replace(memory, converging=memory.converging | finished)
         need = need & ~exhausted
-        if need.any():
-            rows = need.nonzero()[:, 0]
-            memory = memory.put(rows, self._plan_route(memory.take(rows)))
-        return memory, need
+        if not need.any():
+            return memory, need, None
+        rows = need.nonzero()[:, 0]
+        part, found = self._plan_route(memory.take(rows))
+        return memory.put(rows, part), need, found
 
-    def _plan_route(self, memory: Memory) -> Memory:
+    def _plan_route(self, memory: Memory) -> tuple[Memory, Found]:
         """Eq. (8): search macro-actions; the predicted states along them are the route, the first is the subgoal."""
         settings, model = self.settings, self.model
         z_H = self.lift(memory)
@@ -221,15 +237,14 @@ class ThreeStage:
         if settings.warm_start_route:
             left = torch.cat([memory.macros[:, 1:], torch.full_like(memory.macros[:, :1], torch.nan)], 1)
             mean = left.nan_to_num(nan=0.0)
-        reduction = REDUCTIONS[settings.route_cost]
-        cost = route_cost(model.roll_high, z_H, memory.goal_H, reduction)
+        cost = route_cost(model.roll_high, z_H, memory.goal_H, settings.reduction(settings.route_cost))
         fresh = Gaussian(mean, torch.full_like(mean, settings.high_std))
         proposal = self.propose(Situation("route", z_H[:, None], memory.goal_H, memory.goal_L, fresh))
         found = search(cost, proposal, settings.high_search, self._noise(memory, "route"))
         route = model.roll_high(z_H, found.plan)
         nearest = route.distance(memory.goal_H[:, None]).argmin(1).cpu()
         close = nearest < settings.converge_within_high_steps
-        return replace(
+        memory = replace(
             memory,
             macros=found.plan,
             route=route,
@@ -238,6 +253,7 @@ class ThreeStage:
             progress=torch.zeros_like(memory.progress),
             converging=memory.converging | close,
         )
+        return memory, found
 
     def _stages(self, memory: Memory) -> Tensor:
         """Per task, section 3.4's stage: 1 refine, 2 converge; or 3, reuse a converging plan as in Appendix I."""
@@ -258,7 +274,8 @@ class ThreeStage:
             cost = refine_cost(model.roll_low, model.lift, context, past, prefix, memory.subgoal, model.window)
             objective, name, target = memory.routes, "refine", memory.subgoal
         else:
-            cost = converge_cost(model.roll_low, context, past, memory.goal_L, REDUCTIONS[settings.final_cost])
+            reduction = settings.reduction(settings.final_cost)
+            cost = converge_cost(model.roll_low, context, past, memory.goal_L, reduction)
             objective, name, target = torch.full_like(memory.routes, -1), "converge", memory.goal_L
         proposal = self.propose(Situation(name, context, target, memory.goal_L, self._low_proposal(memory, objective)))
         found = search(cost, proposal, settings.low_search, self._noise(memory, name))
@@ -323,12 +340,13 @@ class _Trace:
     decision: Decision
 
     @staticmethod
-    def of(controller: ThreeStage, memory: Memory, stage: Tensor, routed: Tensor) -> "_Trace":
+    def of(controller: ThreeStage, memory: Memory, stage: Tensor, routed: Tensor, route: Found | None) -> "_Trace":
         settings, b = controller.settings, len(memory.tasks)
         z = memory.history[:, -1]
         z_H = controller.lift(memory)
-        empty = np.full((b, settings.low_search.iterations), np.nan, np.float32)
-        return _Trace(
+        budgets = (settings.low_search, settings.high_search)
+        empty, no_route = (np.full((b, budget.iterations), np.nan, np.float32) for budget in budgets)
+        trace = _Trace(
             Decision(
                 tasks=memory.tasks,
                 stage=stage.numpy(),
@@ -338,12 +356,18 @@ class _Trace:
                 route=_numpy(memory.route.latent),
                 best_cost=empty,
                 mean_cost=empty.copy(),
+                route_best_cost=no_route,
+                route_mean_cost=no_route.copy(),
                 predicted=np.full((b, settings.low_plan_steps, z.latent.shape[-1]), np.nan, np.float32),
                 latent=_numpy(z.latent),
                 distance_low=_numpy(z.distance(memory.goal_L)),
                 distance_high=_numpy(z_H.distance(memory.goal_H)),
             )
         )
+        if route is not None:
+            trace.decision.route_best_cost[routed.numpy()] = _numpy(route.best_cost)
+            trace.decision.route_mean_cost[routed.numpy()] = _numpy(route.mean_cost)
+        return trace
 
     def record(self, rows: Tensor, found: Found | None) -> None:
         if found is None:

@@ -43,7 +43,9 @@ class SoftMinimum:
     """
 
     tau: float = 0.1
+    """Temperature, in the distances' own unit: the smaller, the nearer to the minimum."""
     path_weight: float = 0.01
+    """Share of the mean distance added."""
 
     def __call__(self, distances: Float[Tensor, "b s n"]) -> Float[Tensor, "b s"]:
         """-tau * log(mean_t exp(-d_t / tau)) + path_weight * mean_t d_t."""
@@ -53,7 +55,6 @@ class SoftMinimum:
         return soft + self.path_weight * distances.mean(-1)
 
 
-REDUCTIONS: dict[str, Reduction] = {"terminal": Terminal(), "soft_minimum": SoftMinimum()}
 FinalCost = Literal["terminal", "soft_minimum"]
 
 

@@ -1,12 +1,35 @@
 """What a planner may be told: `planner.json` holds one of these per goal offset."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 from dualwm.errors import RecipeError
-from dualwm.plan.costs import FinalCost
+from dualwm.plan.costs import FinalCost, Reduction, SoftMinimum, Terminal
 from dualwm.plan.search import Budget
 from dualwm.registry import nested
+
+_RANGES: Mapping[str, tuple[Callable[[float], bool], Sequence[str]]] = {
+    "at least 1": (
+        lambda value: value >= 1,
+        ("low_plan_steps", "high_plan_steps", "history", "final_reuse_decisions", "tile_rows"),
+    ),
+    "at least 0": (
+        lambda value: value >= 0,
+        (
+            "guided_decisions",
+            "max_routes",
+            "converge_within_high_steps",
+            "soft_minimum_path_weight",
+            "discrete_smoothing",
+            "discrete_escape",
+        ),
+    ),
+    "above 0": (lambda value: value > 0, ("low_std", "high_std", "soft_minimum_tau")),
+    "in [0, 1)": (lambda value: 0 <= value < 1, ("correlation", "discrete_momentum")),
+}
+"""What each number may be: in words, as a test, and of which settings. None may be NaN or infinite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +56,10 @@ class PlannerSettings:
     """Eq. (8)'s distance at the end of the route, or the soft minimum along it."""
     final_cost: FinalCost = "terminal"
     """Eq. (10)'s distance at the end of the plan, or the soft minimum along it."""
+    soft_minimum_tau: float = 0.1
+    """Temperature of soft minima, in squared latent distance."""
+    soft_minimum_path_weight: float = 0.01
+    """Share of the mean distance along the way that soft minima add."""
     history: int = 1
     """Observed states given to P_L, at most its own history; the rest of its context is imagined."""
     low_std: float = 1.0
@@ -63,16 +90,19 @@ class PlannerSettings:
     """Rows of one model call; results never depend on it being filled, but do depend on its size."""
 
     def __post_init__(self) -> None:
-        counts = (self.low_plan_steps, self.high_plan_steps, self.history, self.final_reuse_decisions, self.tile_rows)
-        if min(counts) < 1 or self.guided_decisions < 0 or self.max_routes < 0:
-            raise RecipeError(
-                "Plan lengths, history, final_reuse_decisions and tile_rows must be at least 1, guided_decisions and "
-                f"max_routes at least 0; got {self}."
-            )
+        for words, (holds, names) in _RANGES.items():
+            for name in names:
+                value: float = getattr(self, name)
+                if not (isfinite(value) and holds(value)):
+                    raise RecipeError(f"The planner setting {name} must be {words}, found {value}. Change it.")
         if self.final_reuse_decisions > self.low_plan_steps:
             raise RecipeError(
                 f"A plan of low_plan_steps={self.low_plan_steps} blocks cannot serve "
                 f"final_reuse_decisions={self.final_reuse_decisions} decisions, one block each."
             )
-        if not 0 <= self.correlation < 1:
-            raise RecipeError(f"correlation must lie in [0, 1), got {self.correlation}.")
+
+    def reduction(self, cost: FinalCost) -> Reduction:
+        """What `route_cost` or `final_cost` names."""
+        if cost == "terminal":
+            return Terminal()
+        return SoftMinimum(tau=self.soft_minimum_tau, path_weight=self.soft_minimum_path_weight)

@@ -26,6 +26,9 @@ class Decision:
     best_cost: NDArray[np.float32]
     """(b, i) best cost per iteration of the low search; NaN where no search ran."""
     mean_cost: NDArray[np.float32]
+    route_best_cost: NDArray[np.float32]
+    """(b, j) best cost per iteration of the route search; NaN where no route was planned."""
+    route_mean_cost: NDArray[np.float32]
     predicted: NDArray[np.float32]
     """(b, h, d) low states predicted for the best candidate; NaN beyond what the cost needed."""
     latent: NDArray[np.float32]

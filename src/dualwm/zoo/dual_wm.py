@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from torch import nn
 
+from dualwm.errors import RecipeError
 from dualwm.loss.gaussian import Gaussian
 from dualwm.loss.lore import Rollout, horizon_errors, horizon_weights, lore
 from dualwm.loss.maps import Maps, kl_per_dimension, maps
@@ -33,6 +34,15 @@ _FINISH_BATCHES = 16
 """Training batches behind the final BatchNorm statistics."""
 
 
+def _recursive(rollout: Rollout) -> None:
+    """Refuse the one rollout mode that Dual-WM's dynamics do not have."""
+    if rollout.mode == "direct":
+        raise RecipeError(
+            "Dual-WM's dynamics are recursive, one step a call, and rollout.mode='direct' is for dynamics that predict "
+            "every horizon in one. Choose free_running (the paper's), teacher_forced or truncated."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class LowObjective:
     """lambda_L L_LoRe^L and the low part of L_reg."""
@@ -45,6 +55,9 @@ class LowObjective:
     """lambda_L."""
     regulariser_weight: float = 0.3
     """Weight of the low-level regulariser."""
+
+    def __post_init__(self) -> None:
+        _recursive(self.rollout)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +79,9 @@ class HighObjective:
     repeated_share: float = 0.0
     """Share of samples whose first window, or whose target windows, repeat a single frame, as goals and starts do
     while planning. The paper trains on none."""
+
+    def __post_init__(self) -> None:
+        _recursive(self.rollout)
 
 
 def low_terms(

@@ -44,6 +44,11 @@ class DualWMMethod:
         """The encoder's cameras and columns."""
         return self.model.low.encoder
 
+    @property
+    def action_dim(self) -> int:
+        """Width of one environment action."""
+        return self.model.action_dim
+
     def build(self) -> DualWM:
         """The model at random weights."""
         return DualWM(self.model)

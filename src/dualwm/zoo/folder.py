@@ -6,16 +6,20 @@ registry; it never unpickles and never executes what it finds.
 
 import json
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors_of, save as bytes_of
 from torch import nn
 
 from dualwm.data.normalize import Normalizer
-from dualwm.errors import DataError, RecipeError, SystemFolderError
+from dualwm.data.split import Split
+from dualwm.envs.base import world_names
+from dualwm.errors import DataError, RecipeError, SystemFolderError, did_you_mean
 from dualwm.zoo.method import Method
 from dualwm.zoo.parts import method_from_plain
 
@@ -33,19 +37,30 @@ FILES = (
 
 def read_config(folder: Path) -> dict[str, Any]:
     """`config.json`, of a format this version knows."""
-    config = read(folder, "config.json")
-    if config.get("format") != FORMAT:
+    return _of_known_format(read(folder, "config.json"), folder / "config.json")
+
+
+def _of_known_format(plain: dict[str, Any], path: Path) -> dict[str, Any]:
+    if plain.get("format") != FORMAT:
         raise SystemFolderError(
-            f"{folder / 'config.json'} has format {config.get('format')!r}; this version of dualwm reads format "
-            f"{FORMAT}. Install the version of dualwm that wrote it, or train again."
+            f"{path} has format {plain.get('format')!r}; this version of dualwm reads format {FORMAT}. Install the "
+            "version of dualwm that wrote it, or train again."
         )
-    return config
+    return plain
 
 
 def read_normalizer(folder: Path) -> Normalizer:
     """`normalizer.json`."""
     try:
         return Normalizer.from_plain(read(folder, "normalizer.json"), str(folder / "normalizer.json"))
+    except DataError as problem:
+        raise SystemFolderError(str(problem)) from problem
+
+
+def read_split(folder: Path) -> dict[str, Any]:
+    """`split.json`."""
+    try:
+        return Split.from_plain(read(folder, "split.json"), str(folder / "split.json")).to_plain()
     except DataError as problem:
         raise SystemFolderError(str(problem)) from problem
 
@@ -78,9 +93,7 @@ def read(folder: Path, name: str) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text())
     except FileNotFoundError as problem:
-        raise SystemFolderError(
-            f"{path} is missing. A System folder holds {', '.join(FILES)}; copy the whole folder again, or train again."
-        ) from problem
+        raise _missing(path) from problem
     except (OSError, ValueError) as problem:
         raise SystemFolderError(
             f"{path} should be JSON and cannot be read ({problem}). Copy the file again from its source."
@@ -90,9 +103,15 @@ def read(folder: Path, name: str) -> dict[str, Any]:
     return cast(dict[str, Any], data)
 
 
+def _missing(path: Path) -> SystemFolderError:
+    return SystemFolderError(
+        f"{path} is missing. A System folder holds {', '.join(FILES)}; copy the whole folder again, or train again."
+    )
+
+
 def read_planner(folder: Path, method: Method) -> dict[str, Any]:
     """`planner.json`, with settings the method knows."""
-    planner = read(folder, "planner.json")
+    planner = _of_known_format(read(folder, "planner.json"), folder / "planner.json")
     offsets = planner.get("offsets")
     if not isinstance(offsets, dict) or not offsets or not all(str(k).isdigit() for k in cast(dict[Any, Any], offsets)):
         raise SystemFolderError(
@@ -116,26 +135,74 @@ def read_task(folder: Path) -> dict[str, Any]:
     for key in ("world", "rule", "image_size", "action_dim", "action_low", "action_high"):
         if key not in task:
             raise SystemFolderError(f"{path} lacks {key!r}. Copy the file again from its source.")
-    try:
-        for key, number in {"action_low": ends, "action_high": ends, "image_size": int, "action_dim": int}.items():
-            number(task[key])
-    except (TypeError, ValueError) as problem:
-        raise SystemFolderError(
-            f"{path} should hold numbers for image_size, action_dim, action_low and action_high, and does not "
-            f"({problem}). Copy the file again from its source."
-        ) from problem
+    problem = _first_problem(task)
+    if problem is not None:
+        raise SystemFolderError(f"{path} {problem}. Copy the file again from its source.")
     return task
 
 
-def read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """A safetensors file; nothing else is ever unpickled or tried."""
+def _first_problem(task: Mapping[str, Any]) -> str | None:
     try:
-        return tensors_of(path.read_bytes())
+        low, high = ends(task["action_low"]), ends(task["action_high"])
+        width, height = int(task["action_dim"]), int(task["image_size"])
+    except (TypeError, ValueError) as problem:
+        return f"should hold numbers for image_size, action_dim, action_low and action_high, and does not ({problem})"
+    if min(width, height) < 1:
+        return f"should have action_dim and image_size of at least 1, and has {width} and {height}"
+    if not {len(low), len(high)} <= {1, width}:
+        return (
+            f"should bound all action components alike or each of action_dim={width}, and has {len(low)} numbers in "
+            f"action_low and {len(high)} in action_high"
+        )
+    if not all(-inf < a <= b < inf for a, b in np.broadcast(low, high)):
+        return f"should have finite action_low no higher than action_high, and has {low} and {high}"
+    if task.get("discrete_values") not in (None, width):
+        return (
+            f"should have discrete_values of null, or of action_dim={width} where actions are one-hot, and has "
+            f"{task['discrete_values']!r}"
+        )
+    if task["world"] and task["world"] not in world_names():
+        near = did_you_mean(str(task["world"]), world_names())
+        return f"names the world {task['world']!r}, which is not installed ({near}); install the package that brings it"
+    return None
+
+
+def check_together(folder: Path, method: Method, task: Mapping[str, Any], normalizer: Normalizer) -> None:
+    """Files from different systems are refused: the widths that more than one of them declares must agree."""
+    width, path = int(task["action_dim"]), folder / "normalizer.json"
+    if method.action_dim not in (None, width):
+        raise SystemFolderError(
+            f"{folder / 'task.json'} has action_dim={width}, and config.json describes a model of actions of width "
+            f"{method.action_dim}. The two files belong to different systems; copy both from the same source."
+        )
+    columns = {str(task.get("action_column", "action")): width, **dict(method.sees.proprio)}
+    for column, numbers in columns.items():
+        found = len(normalizer.scales[column].mean) if column in normalizer.scales else 0
+        if found != numbers:
+            raise SystemFolderError(
+                f"{path} should scale the {numbers} numbers of column {column!r} (task.json, config.json) and scales "
+                f"{found or 'no such column'}. The files belong to different systems; copy them from the same source."
+            )
+
+
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """A safetensors file of finite numbers; nothing else is ever unpickled or tried."""
+    try:
+        tensors = tensors_of(path.read_bytes())
+    except FileNotFoundError as problem:
+        raise _missing(path) from problem
     except (OSError, SafetensorError) as problem:
         raise SystemFolderError(
             f"{path} should hold tensors in safetensors form and cannot be read ({problem}). It may be truncated: copy "
             "the folder again, or train again."
         ) from problem
+    for name, x in tensors.items():
+        if not x.isfinite().all():
+            raise SystemFolderError(
+                f"{path} should hold finite numbers, and tensor {name!r} {tuple(x.shape)} has "
+                f"{int((~x.isfinite()).sum())} that are NaN or infinite. Copy the folder again, or train again."
+            )
+    return tensors
 
 
 def load_weights(model: nn.Module, path: Path) -> None:

@@ -77,6 +77,8 @@ class Acting:
     normalizer: Normalizer
     action_column: str = "action"
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    observe: Callable[[NDArray[Any]], Observation] | None = None
+    """What the model is shown of simulator states (b, w), where there is a world: goals may then be states."""
 
 
 class Method(Protocol):
@@ -85,6 +87,11 @@ class Method(Protocol):
     @property
     def sees(self) -> Sees:
         """What its model is shown."""
+        ...
+
+    @property
+    def action_dim(self) -> int | None:
+        """Width of the environment actions its model was sized for; None where any will do."""
         ...
 
     def build(self) -> nn.Module:

@@ -65,6 +65,8 @@ class PlanningModel:
     tile_rows: int = 512
     dtype: torch.dtype = torch.float32
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    observe: Callable[[NDArray[Any]], Observation] | None = None
+    """What is seen at simulator states, where there is a world to draw them."""
 
     @torch.inference_mode()
     def encode(self, observation: Observation) -> State:
@@ -73,15 +75,17 @@ class PlanningModel:
         return _float(Tiled(self._encode_rows, _FRAME_TILE)(*inputs))
 
     def encode_goal(self, goal: Goal) -> State:
-        """E_L of the goal's picture, or the goal's latent as it is given."""
+        """E_L of the goal's picture, given or drawn at the goal's state; or the goal's latent as it is given."""
         if goal.latent is not None:
             return State(torch.from_numpy(goal.latent).to(self.device))
-        if goal.frames is None:
-            raise ControllerError(
-                "This system reaches goals given as pictures or as latents, and the goal has neither. Draw the state "
-                "that should be reached and pass Goal(frames={camera: pictures})."
-            )
-        return self.encode(Observation(frames=goal.frames, proprio=goal.proprio))
+        if goal.frames is not None:
+            return self.encode(Observation(frames=goal.frames, proprio=goal.proprio))
+        if goal.state is not None and self.observe is not None:
+            return self.encode(self.observe(goal.state))
+        raise ControllerError(
+            "This system reaches goals given as pictures or as latents, and the goal has neither; a state alone can be "
+            "reached by systems of a known world. Pass Goal(frames={camera: pictures}) of what should be reached."
+        )
 
     @torch.inference_mode()
     def lift(self, window: State) -> State:
@@ -190,7 +194,11 @@ def three_stage(
 ) -> ThreeStage:
     """The three-stage controller over a model's callables, in the tiles, precision and place that were asked for."""
     callables = replace(
-        model, tile_rows=settings.tile_rows, dtype=getattr(torch, settings.precision), device=acting.device
+        model,
+        tile_rows=settings.tile_rows,
+        dtype=getattr(torch, settings.precision),
+        device=acting.device,
+        observe=acting.observe,
     )
     actions = BlockActions(
         frame_skip=frame_skip,

@@ -27,12 +27,14 @@ from dualwm.zoo.folder import (
     FILES,
     FORMAT,
     built,
+    check_together,
     ends,
     load_weights,
     read,
     read_config,
     read_normalizer,
     read_planner,
+    read_split,
     read_task,
     read_tensors,
     weight_bytes,
@@ -51,12 +53,32 @@ class Bank:
     @property
     def low(self) -> NDArray[np.float32]:
         """(n, d), of the frame."""
-        return self.latents["low"]
+        return self._latent("low")
 
     @property
     def high(self) -> NDArray[np.float32]:
         """(n, e), of the frame repeated to a window."""
-        return self.latents["high"]
+        return self._latent("high")
+
+    @staticmethod
+    def load(path: Path) -> "Bank":
+        """`bank.safetensors`."""
+        latents = {name: x.float().numpy() for name, x in read_tensors(path).items()}
+        rows = {name: len(x) for name, x in latents.items()}
+        if "states" not in latents or len(set(rows.values())) > 1:
+            raise SystemFolderError(
+                f"{path} should hold 'states' and latents, as many rows of each, and holds {rows} (rows by tensor). "
+                "Copy the file again from its source."
+            )
+        return Bank(latents.pop("states"), latents)
+
+    def _latent(self, name: str) -> NDArray[np.float32]:
+        if name not in self.latents:
+            raise SystemFolderError(
+                f"bank.safetensors should hold {name!r} latents of its frames, and holds {sorted(self.latents)}. Copy "
+                "the file again from its source; a method that describes no such latents has none to show."
+            )
+        return self.latents[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +94,8 @@ class System:
     task: Mapping[str, Any]
     """`task.json`: world, success rule, variant, image size, action space."""
     normalizer: Normalizer
-    split: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    split: Mapping[str, Any]
+    """`split.json`: the episodes that trained and those held out."""
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
     folder: Path | None = None
 
@@ -124,6 +147,7 @@ class System:
             normalizer=self.normalizer,
             action_column=str(self.task.get("action_column", "action")),
             device=torch.device(device),
+            observe=self.observe if self.task["world"] else None,
         )
         return self.method.controller(self.model, self.settings(variant, goal_offset_env_steps, overrides), acting)
 
@@ -149,8 +173,7 @@ class System:
         """Training frames and their latents, as shipped or saved beside the weights."""
         if self.folder is None or not (self.folder / "bank.safetensors").exists():
             raise SystemFolderError(f"{self.name} carries no bank of frames (bank.safetensors). Save it with a bank.")
-        tensors = {name: x.float().numpy() for name, x in read_tensors(self.folder / "bank.safetensors").items()}
-        return Bank(tensors.pop("states"), tensors)
+        return Bank.load(self.folder / "bank.safetensors")
 
     def pool(self, collection: str = "test") -> PairPool:
         """The shipped pool of start and goal pairs of this system's world."""
@@ -184,14 +207,16 @@ class System:
             raise SystemFolderError(f"{folder} is not a folder. A System folder holds {', '.join(FILES)}.")
         method, model = built(read_config(folder).get("method"), folder / "config.json")
         load_weights(model, folder / "model.safetensors")
+        task, normalizer = read_task(folder), read_normalizer(folder)
+        check_together(folder, method, task, normalizer)
         return System(
             name=name or str(folder),
             method=method,
             model=model.eval(),
             planner=read_planner(folder, method),
-            task=read_task(folder),
-            normalizer=read_normalizer(folder),
-            split=read(folder, "split.json"),
+            task=task,
+            normalizer=normalizer,
+            split=read_split(folder),
             provenance=read(folder, "provenance.json"),
             folder=folder,
         )

@@ -7,8 +7,9 @@ import pytest
 import torch
 from toys import KEYS, IntegratorModel, KeyActions, PlainActions, drive, see
 
-from dualwm.errors import RecipeError
+from dualwm.errors import ControllerError, RecipeError
 from dualwm.plan.controller import ThreeStage
+from dualwm.plan.costs import SoftMinimum, Terminal
 from dualwm.plan.proposals import Categorical, Gaussian, Proposal, Squashed
 from dualwm.plan.search import Budget
 from dualwm.plan.settings import PlannerSettings
@@ -211,6 +212,20 @@ def test_true_history_is_given_with_the_blocks_that_were_executed(
     assert low == lengths
 
 
+@pytest.mark.parametrize("history", [1, 2])
+def test_what_was_executed_must_be_told_to_a_planner_with_history_and_fit_in_any(history: int):
+    model = IntegratorModel(moves=torch.eye(2).repeat(2, 1))
+    controller = ThreeStage(model, PlainActions(frame_skip=2), settings(history=history))
+    z = np.zeros((1, 2), np.float32)
+    chunk, memory, _ = controller.act(controller.start(Goal(latent=z), [0], 0), see(z))
+    wrong = [chunk[:, :1], chunk[..., :1], chunk.repeat(2, 0), *([None] if history > 1 else [])]
+    for executed in wrong:
+        with pytest.raises(ControllerError, match=r"executed should hold .* = \(1, 2, 2\), and .* came"):
+            controller.act(memory, see(z, executed))
+    if history == 1:
+        controller.act(memory, see(z))
+
+
 def test_a_longer_memory_than_the_window_serves_a_long_history():
     watched = Watched(settings(history=5, guided_decisions=0, low_plan_steps=3), model=IntegratorModel(low_history=5))
     watched.drive(6)
@@ -342,6 +357,19 @@ def test_macro_actions_are_searched_with_their_own_deviation():
     assert (usual.std == 0.25).all()
 
 
+def test_soft_minima_have_the_temperature_and_the_share_of_the_mean_that_the_settings_say():
+    """The best cost of the last iteration is theirs, of the distances from what it predicts to the goal."""
+    for tau, weight in ((0.1, 0.01), (2.0, 0.0), (0.5, 3.0)):
+        soft = settings(final_cost="soft_minimum", soft_minimum_tau=tau, soft_minimum_path_weight=weight)
+        assert soft.reduction("terminal") == Terminal()
+        step = drive(
+            ThreeStage(IntegratorModel(), PlainActions(), replace(soft, guided_decisions=0)), [[0, 0]], [[6, 3]], 1
+        )[0]
+        distances = np.square(step.decision.predicted - np.float32([6, 3])).sum(-1)
+        expected = SoftMinimum(tau, weight)(torch.from_numpy(distances)[:, None])
+        np.testing.assert_allclose(step.decision.best_cost[:, -1:], expected, rtol=1e-5)
+
+
 # Batches whose tasks stand at different points
 
 
@@ -355,6 +383,8 @@ def test_tasks_in_different_stages_decide_as_they_would_alone():
     together, after, decision = controller.act(memory, seen)
     assert decision.stage.tolist() == [REFINE, CONVERGE, REFINE]
     assert decision.routed.tolist() == [False, False, True]
+    for costs in (decision.route_best_cost, decision.route_mean_cost):
+        assert np.isnan(costs).all(1).tolist() == [True, True, False], "whose route it was"
     for row in range(3):
         alone, mine, _ = controller.act(memory.take(np.array([row])), see(seen.proprio["z"][[row]], chunk[[row]]))
         np.testing.assert_array_equal(alone[0], together[row])
@@ -377,6 +407,20 @@ def test_a_decision_records_what_was_seen_thought_and_predicted():
     assert np.isnan(refined[3:]).all(), "refinement predicts no further than its window"
     assert not np.isnan(second.decision.predicted).any()
     np.testing.assert_array_equal(second.decision.subgoal, first.decision.subgoal)
+
+
+def test_a_route_search_records_its_costs_and_other_decisions_record_none():
+    """A route of one step costs its distance, and twice that where its mean is added: the same search, dearer."""
+    found = []
+    for weight in (0.0, 1.0):
+        routed = settings(high_plan_steps=1, route_cost="soft_minimum", soft_minimum_path_weight=weight)
+        first, second = drive(ThreeStage(IntegratorModel(), PlainActions(), routed), [[0.0, 1.0]], [[6.0, 3.0]], 2)
+        assert (first.decision.route_best_cost < first.decision.route_mean_cost).all()
+        assert first.decision.route_best_cost[0, 0] <= (1 + weight) * first.decision.distance_high, "of staying"
+        assert np.isnan(second.decision.route_best_cost).all()
+        assert np.isnan(second.decision.route_mean_cost).all()
+        found.append(np.stack([first.decision.route_best_cost, first.decision.route_mean_cost]))
+    np.testing.assert_allclose(found[1], 2 * found[0], rtol=1e-4)
 
 
 def test_the_low_level_planner_has_no_route():
@@ -408,7 +452,15 @@ def test_a_subgoal_lasts_no_longer_than_its_window(lasts: int):
         ({"low_plan_steps": 0}, "at least 1"),
         ({"tile_rows": 0}, "at least 1"),
         ({"guided_decisions": -1}, "at least 0"),
-        ({"correlation": 1.0}, "correlation"),
+        ({"converge_within_high_steps": -3}, "converge_within_high_steps must be at least 0, found -3"),
+        ({"discrete_smoothing": -0.1}, "discrete_smoothing must be at least 0"),
+        ({"discrete_escape": float("inf")}, "discrete_escape must be at least 0, found inf"),
+        ({"soft_minimum_path_weight": -0.01}, "soft_minimum_path_weight must be at least 0"),
+        ({"soft_minimum_tau": 0.0}, "soft_minimum_tau must be above 0"),
+        ({"low_std": -1.0}, "low_std must be above 0, found -1"),
+        ({"high_std": float("nan")}, "high_std must be above 0, found nan"),
+        ({"correlation": 1.0}, r"correlation must be in \[0, 1\)"),
+        ({"discrete_momentum": 5}, r"discrete_momentum must be in \[0, 1\), found 5"),
         ({"low_plan_steps": 2, "final_reuse_decisions": 3}, "final_reuse_decisions=3"),
     ],
 )

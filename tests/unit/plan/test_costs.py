@@ -6,7 +6,7 @@ import pytest
 import torch
 from toys import IntegratorModel
 
-from dualwm.plan.costs import REDUCTIONS, SoftMinimum, Terminal, converge_cost, refine_cost, route_cost
+from dualwm.plan.costs import SoftMinimum, Terminal, converge_cost, refine_cost, route_cost
 from dualwm.states import State
 
 MODEL = IntegratorModel(weights=(0.2, 0.3, 0.5))
@@ -37,8 +37,6 @@ def test_touching_the_goal_once_costs_the_log_of_the_length(n: int, expected: fl
 def test_the_terminal_cost_looks_at_the_end_only():
     distances = seeded(2, 3, 4).square()
     assert torch.equal(Terminal()(distances), distances[..., -1])
-    assert isinstance(REDUCTIONS["terminal"], Terminal)
-    assert isinstance(REDUCTIONS["soft_minimum"], SoftMinimum)
 
 
 def test_a_route_costs_the_squared_distance_from_its_end_to_the_goal():

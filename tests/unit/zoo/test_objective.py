@@ -7,6 +7,7 @@ import torch
 import zoo_toy
 from toys import IntegratorDynamics, IntegratorWorld
 
+from dualwm.errors import RecipeError
 from dualwm.loss.lore import Rollout
 from dualwm.loss.maps import Maps, kl_per_dimension, maps
 from dualwm.nets.dropout import DropoutKey, keyed
@@ -274,6 +275,12 @@ def test_high_targets_receive_gradient_unless_it_is_switched_off(flows: bool) ->
     high(model, z, a, detached)["lore_high"].backward()
     through_the_chain = [p.grad for p in model.high.E_H.parameters() if p.grad is not None]
     assert all(torch.equal(x, y) for x, y in zip(own, through_the_chain, strict=True)) == (not flows)
+
+
+@pytest.mark.parametrize("level", [LowObjective, HighObjective])
+def test_a_mode_that_recursive_dynamics_do_not_have_is_refused(level: type) -> None:
+    with pytest.raises(RecipeError, match=r"rollout\.mode='direct' is for .* Choose free_running"):
+        level(rollout=Rollout(steps=3, mode="direct"))
 
 
 def test_a_prediction_is_fed_back_with_the_context_that_slid() -> None:

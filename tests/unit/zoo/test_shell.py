@@ -1,13 +1,15 @@
 """The shell for users without a simulator: pictures in, actions out, one decision per chunk."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import zoo_toy
 
+from dualwm.data.normalize import Normalizer, Scale
 from dualwm.errors import ControllerError
 from dualwm.records import Goal, Observation
 from dualwm.zoo.shell import Planner
@@ -87,6 +89,23 @@ def test_a_real_system_acts_through_the_shell_inside_the_action_box():
     assert actions.shape == (6, 2)
     assert np.abs(actions).max() <= 1
     assert len(np.unique(actions)) > 2
+
+
+def test_a_goal_given_as_a_state_is_drawn_by_the_system_s_world_with_its_proprio():
+    method = zoo_toy.method(cameras=(zoo_toy.FRONT,))
+    system = zoo_toy.system(method)
+    scales = {"action": system.normalizer.scales["action"], "proprio": Scale(mean=(100.0, 90.0), std=(30.0, 20.0))}
+    system = replace(system, normalizer=Normalizer(scales=scales))
+    place = np.array([[160.0, 90.0], [40.0, 50.0]])
+    seen = system.observe(place)
+    controller = system.controller()
+    drawn = controller.start(Goal(state=place), [0, 1], 0)
+    shown = controller.start(Goal(frames=seen.frames, proprio=seen.proprio), [0, 1], 0)
+    assert torch.equal(drawn.goal_L.latent, shown.goal_L.latent)
+    assert not torch.equal(drawn.goal_L.latent[0], drawn.goal_L.latent[1])
+    worldless = replace(system, task={**system.task, "world": ""}).controller()
+    with pytest.raises(ControllerError, match="a state alone can be reached by systems of a known world"):
+        worldless.start(Goal(state=place), [0, 1], 0)
 
 
 def test_pictures_of_another_size_are_refused_with_both_sizes():

@@ -69,7 +69,7 @@ def test_the_bank_comes_back_with_its_states_in_full_and_its_latents_in_half(sav
 @pytest.mark.parametrize("name", FILES)
 def test_a_missing_file_is_named_with_what_a_folder_holds(folder: Path, name: str):
     (folder / name).unlink()
-    with pytest.raises(SystemFolderError, match=name.replace(".", r"\.")):
+    with pytest.raises(SystemFolderError, match=name.replace(".", r"\.") + " is missing. A System folder holds"):
         System.load(folder)
 
 
@@ -100,8 +100,10 @@ NAME = "high.E_A.lift.weight"
         ),
         (lambda t: t.update({NAME: t[NAME].double()}), rf"'{NAME}' should be float32 .* and is float64"),
         (lambda t: t.update({"extra": torch.zeros(1)}), r"a tensor 'extra' that the configuration has no place for"),
+        (lambda t: t[NAME].view(-1)[:2].fill_(torch.nan), rf"finite numbers, and tensor '{NAME}' \(6, 3\) has 2 that"),
+        (lambda t: t[NAME].view(-1)[:1].fill_(-torch.inf), rf"finite numbers, and tensor '{NAME}' \(6, 3\) has 1 that"),
     ],
-    ids=["missing", "shape", "type", "extra"],
+    ids=["missing", "shape", "type", "extra", "nan", "infinite"],
 )
 def test_tensors_that_do_not_fit_the_configuration_are_named(folder: Path, change, says: str):
     rewrite(folder, change)
@@ -125,12 +127,25 @@ def edit(folder: Path, name: str, change) -> None:
         ("config.json", lambda d: d["method"]["model"].pop("window"), r"should describe a method"),
         ("config.json", lambda d: d["method"]["model"].update(window="three"), r"should be of type int"),
         ("config.json", lambda d: d.pop("method"), r"should describe a method"),
+        ("config.json", lambda d: d["method"]["model"]["low"].update(predictor=None), r"low\.predictor: expected a"),
+        ("config.json", lambda d: d["method"]["model"]["low"].update(encoder=None), r"low\.encoder: expected a"),
+        ("planner.json", lambda d: d.update(format=2), r"has format 2; this version of dualwm reads format 1"),
         ("planner.json", lambda d: d.pop("offsets"), r"planner settings by goal offset"),
         ("planner.json", lambda d: d["offsets"]["25"].update(low_serch="1/1/1"), r"'low_serch'.*'low_search'"),
         ("planner.json", lambda d: d["offsets"]["25"].update(low_search="many"), r"candidates/iterations/elites"),
         ("task.json", lambda d: d.pop("rule"), r"task\.json lacks 'rule'"),
         ("task.json", lambda d: d.update(image_size="large"), r"should hold numbers for image_size"),
+        ("task.json", lambda d: d.update(action_dim=0), r"of at least 1, and has 0"),
+        ("task.json", lambda d: d.update(action_dim=3), r"action_dim=3, and config\.json describes .* of width 2"),
+        ("task.json", lambda d: d.update(action_low=[-1, -1, -1]), r"each of action_dim=2, and has 3 numbers"),
+        ("task.json", lambda d: d.update(action_high=[1, -2]), r"finite action_low no higher than action_high"),
+        ("task.json", lambda d: d.update(discrete_values="five"), r"discrete_values of null, or .*=2.*'five'"),
+        ("task.json", lambda d: d.update(world="towroom"), r"the world 'towroom', which is not .*'tworoom'"),
+        ("task.json", lambda d: d.update(action_column="keys"), r"normalizer\.json should scale .* column 'keys'"),
         ("normalizer.json", lambda d: d.clear(), r"normalizer\.json"),
+        ("normalizer.json", lambda d: d["scales"].pop("action"), r"the 2 numbers of column 'action'.*no such column"),
+        ("normalizer.json", lambda d: d["scales"]["action"].update(mean=[0] * 3, std=[1] * 3), r"'action' .* scales 3"),
+        ("split.json", lambda d: d.clear(), r"should hold a split \(rule, store_digest, train, heldout\)"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_with_file_and_remedy(folder: Path, name: str, change, says: str):
@@ -139,6 +154,29 @@ def test_settings_that_cannot_be_are_refused_with_file_and_remedy(folder: Path, 
         System.load(folder)
     assert "\n" not in str(told.value)
     assert name in str(told.value)
+
+
+def test_every_column_of_proprio_needs_its_scale(tmp_path: Path):
+    zoo_toy.system(zoo_toy.method(cameras=(zoo_toy.FRONT,))).save(tmp_path)
+    with pytest.raises(SystemFolderError, match=r"the 2 numbers of column 'proprio' .* scales no such column"):
+        System.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda t: t.pop("states"), r"bank\.safetensors should hold 'states' and latents"),
+        (lambda t: t.update(low=t["low"][:2]), r"as many rows of each, and holds .*'low': 2"),
+        (lambda t: t.pop("low"), r"bank\.safetensors should hold 'low' latents .* and holds \['high'\]"),
+    ],
+    ids=["no states", "rows", "no latents"],
+)
+def test_a_bank_that_lacks_something_is_refused(folder: Path, change, says: str):
+    tensors = load_file(folder / "bank.safetensors")
+    change(tensors)
+    save_file({name: x.contiguous() for name, x in tensors.items()}, folder / "bank.safetensors")
+    with pytest.raises(SystemFolderError, match=says):
+        _ = System.load(folder).bank.low
 
 
 @pytest.mark.parametrize(
