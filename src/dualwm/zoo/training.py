@@ -13,13 +13,13 @@ import torch
 
 import dualwm
 from dualwm.data.collect import collect
-from dualwm.data.collections import first_seed
+from dualwm.data.collections import COLLECTIONS, collection_of, first_seed
 from dualwm.data.normalize import Normalizer
 from dualwm.data.prefetch import Prefetch
 from dualwm.data.split import Split, release_split
 from dualwm.data.store import Store
 from dualwm.envs.base import World, episodes, get_world
-from dualwm.errors import RecipeError
+from dualwm.errors import DataError, RecipeError
 from dualwm.reduce import ALONE, Reduce
 from dualwm.registry import to_plain
 from dualwm.train.distributed import start
@@ -66,6 +66,7 @@ def recorded(recipe: Recipe, data: Path, command: str) -> Store:
 
 def inputs_of(recipe: Recipe, store: Store, world: World | None, reduce: Reduce = ALONE) -> TrainingInputs:
     """Split, normaliser and drawing for a data set. The normaliser is fitted on training episodes only."""
+    _check_not_held_back(store)
     sees = recipe.method.sees
     _check_fits(sees, store, recipe.image_size)
     split = release_split(len(store), store.digest)
@@ -78,6 +79,19 @@ def inputs_of(recipe: Recipe, store: Store, world: World | None, reduce: Reduce 
         image_size=recipe.image_size,
         reduce=reduce,
     )
+
+
+def _check_not_held_back(store: Store) -> None:
+    """Refuse what tasks are drawn from, told by the collection's name and by every episode's seed."""
+    named = {store.meta.collection, *(collection_of(int(seed)) for seed in store.seeds)}
+    held_back = sorted(one.name for one in COLLECTIONS.values() if one.name in named and not one.trainable)
+    if held_back:
+        raise DataError(
+            f"Models and normalisers are fitted on the collection 'train' (or on recordings of your own), and "
+            f"{store.path} holds episodes of {' and '.join(map(repr, held_back))}, from which tasks are drawn: a model "
+            "that has seen them would be measured on what it knows. Name another data set with --data; "
+            "`dualwm data collect` records 'train' unless told otherwise."
+        )
 
 
 def _check_fits(sees: Sees, store: Store, image_size: int) -> None:
