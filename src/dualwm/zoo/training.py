@@ -25,7 +25,7 @@ from dualwm.registry import to_plain
 from dualwm.train.distributed import start
 from dualwm.train.estimate import Estimate, estimate
 from dualwm.train.fit import Summary, fit
-from dualwm.train.progress import Progress
+from dualwm.train.progress import Progress, Silent
 from dualwm.zoo.method import Draw, Sees, TrainingInputs
 from dualwm.zoo.recipe import Recipe
 from dualwm.zoo.system import Bank, System
@@ -47,21 +47,40 @@ def world_of(recipe: Recipe) -> World | None:
     return get_world(recipe.world) if recipe.world else None
 
 
-def recorded(recipe: Recipe, data: Path, command: str) -> Store:
-    """The recipe's data set at `data`: opened, continued, or recorded now. Without a world it must be there."""
+def recorded(recipe: Recipe, folder: Path, command: str, progress: Progress | None = None) -> Store:
+    """The recipe's own data set in `folder`: opened, continued, or recorded now. Without a world it must be there."""
     world = world_of(recipe)
-    if world is None or ((data / "meta.json").exists() and len(Store.open(data)) >= recipe.episodes):
-        return Store.open(data)
-    return collect(
-        world,
-        data,
-        record=lambda seeds, cap: episodes(world, seeds, cap),
-        episodes=recipe.episodes,
-        seed=first_seed("train", 0, recipe.episodes),
-        max_env_steps=recipe.max_env_steps,
-        collection="train",
-        command=command,
-    )
+    there = len(Store.open(folder)) if (folder / "meta.json").exists() else 0
+    if world is None or there >= recipe.episodes:
+        return Store.open(folder)
+    if progress is not None:
+        progress.note(f"Recording {recipe.episodes - there:,} episodes of {world.name} into {folder}.")
+    try:
+        return collect(
+            world,
+            folder,
+            record=lambda seeds, cap: episodes(world, seeds, cap),
+            episodes=recipe.episodes,
+            seed=first_seed("train", 0, recipe.episodes),
+            max_env_steps=recipe.max_env_steps,
+            collection="train",
+            command=command,
+        )
+    except DataError as problem:
+        if not there:
+            raise
+        raise DataError(f"{problem} To train on its {there:,} episodes as they are, add --data {folder}.") from problem
+
+
+def as_it_is(recipe: Recipe, folder: Path, progress: Progress) -> Store:
+    """A data set somebody chose. It is only read, also where the recipe would record more."""
+    store = Store.open(folder)
+    if recipe.world and len(store) != recipe.episodes:
+        progress.note(
+            f"Training on the {len(store):,} episodes of {folder} as they are; the recipe {recipe.name} would record "
+            f"{recipe.episodes:,}."
+        )
+    return store
 
 
 def inputs_of(recipe: Recipe, store: Store, world: World | None, reduce: Reduce = ALONE) -> TrainingInputs:
@@ -123,6 +142,7 @@ def train(
     out: Path,
     data: Path,
     *,
+    record: bool = True,
     seed: int = 0,
     command: str = "",
     tensorboard: bool = False,
@@ -130,11 +150,15 @@ def train(
     progress: Progress | None = None,
     device: str = "auto",
 ) -> Trained:
-    """Train a recipe into a System folder, or continue. Killed at any moment, the same call goes on."""
+    """Train a recipe into a System folder, or continue. Killed at any moment, the same call goes on.
+
+    With `record` the folder `data` is the recipe's own, recorded and continued as need be; otherwise it is only read.
+    """
     began = time.time()
     with start(device) as processes:
+        progress = (progress or Progress()) if processes.first else Silent()
         with processes.first_then_others():
-            store = recorded(recipe, data, command)
+            store = recorded(recipe, data, command, progress) if record else as_it_is(recipe, data, progress)
         inputs = inputs_of(recipe, store, world_of(recipe), processes)
         model = build(recipe, seed).to(processes.device)
         summary = fit(

@@ -1,4 +1,4 @@
-"""What a training command does with a data set: it never fits a model on held-back episodes."""
+"""What a training command does with a data set: none of held-back episodes, no change to one that was named."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ from dualwm.envs.base import episodes, get_world
 from dualwm.errors import DataError
 from dualwm.train.progress import Silent
 from dualwm.zoo.recipe import Recipe
-from dualwm.zoo.training import inputs_of, train
+from dualwm.zoo.training import inputs_of, recorded, train
 
 WORLD = get_world("tworoom")
 
@@ -41,3 +41,21 @@ def test_episodes_that_tasks_are_drawn_from_are_never_trained_on(tmp_path: Path,
     with pytest.raises(DataError, match="holds episodes"):
         train(recipe(4), tmp_path / "run", tmp_path / "set", progress=Silent(), device="cpu")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_data_set_that_was_named_is_only_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    before = data(tmp_path / "set", 6, max_env_steps=90).digest
+    done = train(recipe(8), tmp_path / "run", tmp_path / "set", record=False, device="cpu")
+    assert "Training on the 6 episodes of" in (said := capsys.readouterr().out)
+    assert "toys/dual_wm would record 8" in said
+    assert done.system is not None
+    assert done.system.provenance["data_episodes"] == 6
+    assert Store.open(tmp_path / "set").digest == before
+
+
+def test_the_recipes_own_folder_is_continued_and_one_made_otherwise_is_not_mixed(tmp_path: Path):
+    data(tmp_path / "own", 3, collection="train")
+    assert len(recorded(recipe(5), tmp_path / "own", "")) == 5
+    data(tmp_path / "capped", 3, collection="train", max_env_steps=60)
+    with pytest.raises(DataError, match=r"max_env_steps = 60.*its 3 episodes as they are, add --data .*capped"):
+        recorded(recipe(5), tmp_path / "capped", "")
