@@ -20,8 +20,8 @@ class Args:
     out: Path | None = None
     """System folder to write; by default runs/RECIPE-SEED."""
     data: Path | None = None
-    """Data set to train on; by default data/WORLD-train-EPISODES, recorded now if it is missing. A recipe without a
-    world needs it."""
+    """Data set to train on as it is; it is only read. By default data/WORLD-train-EPISODES, recorded now as far as it
+    is missing. A recipe without a world needs one."""
     seed: int = 0
     """Seed of weights, sample order and noise."""
     estimate: bool = False
@@ -59,6 +59,7 @@ def run(args: Args) -> int:
         recipe,
         out,
         data,
+        record=args.data is None,
         seed=args.seed,
         command=command,
         tensorboard=args.tensorboard,

@@ -17,10 +17,14 @@ class Collection:
     first_seed: int
     end_seed: int
     purpose: str
+    trainable: bool = False
+    """Whether models and normalisers may be fitted on it."""
 
 
 COLLECTIONS = {
-    "train": Collection(name="train", first_seed=0, end_seed=10_000_000, purpose="models and normalisers are fitted"),
+    "train": Collection(
+        name="train", first_seed=0, end_seed=10_000_000, purpose="models and normalisers are fitted", trainable=True
+    ),
     "dev": Collection(name="dev", first_seed=10_000_000, end_seed=20_000_000, purpose="choices are made"),
     "test": Collection(name="test", first_seed=20_000_000, end_seed=30_000_000, purpose="results are reported"),
 }

@@ -13,19 +13,19 @@ import torch
 
 import dualwm
 from dualwm.data.collect import collect
-from dualwm.data.collections import first_seed
+from dualwm.data.collections import COLLECTIONS, collection_of, first_seed
 from dualwm.data.normalize import Normalizer
 from dualwm.data.prefetch import Prefetch
 from dualwm.data.split import Split, release_split
 from dualwm.data.store import Store
 from dualwm.envs.base import World, episodes, get_world
-from dualwm.errors import RecipeError
+from dualwm.errors import DataError, RecipeError
 from dualwm.reduce import ALONE, Reduce
 from dualwm.registry import to_plain
 from dualwm.train.distributed import start
 from dualwm.train.estimate import Estimate, estimate
 from dualwm.train.fit import Summary, fit
-from dualwm.train.progress import Progress
+from dualwm.train.progress import Progress, Silent
 from dualwm.zoo.method import Draw, Sees, TrainingInputs
 from dualwm.zoo.recipe import Recipe
 from dualwm.zoo.system import Bank, System
@@ -47,25 +47,45 @@ def world_of(recipe: Recipe) -> World | None:
     return get_world(recipe.world) if recipe.world else None
 
 
-def recorded(recipe: Recipe, data: Path, command: str) -> Store:
-    """The recipe's data set at `data`: opened, continued, or recorded now. Without a world it must be there."""
+def recorded(recipe: Recipe, folder: Path, command: str, progress: Progress | None = None) -> Store:
+    """The recipe's own data set in `folder`: opened, continued, or recorded now. Without a world it must be there."""
     world = world_of(recipe)
-    if world is None or ((data / "meta.json").exists() and len(Store.open(data)) >= recipe.episodes):
-        return Store.open(data)
-    return collect(
-        world,
-        data,
-        record=lambda seeds, cap: episodes(world, seeds, cap),
-        episodes=recipe.episodes,
-        seed=first_seed("train", 0, recipe.episodes),
-        max_env_steps=recipe.max_env_steps,
-        collection="train",
-        command=command,
-    )
+    there = len(Store.open(folder)) if (folder / "meta.json").exists() else 0
+    if world is None or there >= recipe.episodes:
+        return Store.open(folder)
+    if progress is not None:
+        progress.note(f"Recording {recipe.episodes - there:,} episodes of {world.name} into {folder}.")
+    try:
+        return collect(
+            world,
+            folder,
+            record=lambda seeds, cap: episodes(world, seeds, cap),
+            episodes=recipe.episodes,
+            seed=first_seed("train", 0, recipe.episodes),
+            max_env_steps=recipe.max_env_steps,
+            collection="train",
+            command=command,
+        )
+    except DataError as problem:
+        if not there:
+            raise
+        raise DataError(f"{problem} To train on its {there:,} episodes as they are, add --data {folder}.") from problem
+
+
+def as_it_is(recipe: Recipe, folder: Path, progress: Progress) -> Store:
+    """A data set somebody chose. It is only read, also where the recipe would record more."""
+    store = Store.open(folder)
+    if recipe.world and len(store) != recipe.episodes:
+        progress.note(
+            f"Training on the {len(store):,} episodes of {folder} as they are; the recipe {recipe.name} would record "
+            f"{recipe.episodes:,}."
+        )
+    return store
 
 
 def inputs_of(recipe: Recipe, store: Store, world: World | None, reduce: Reduce = ALONE) -> TrainingInputs:
     """Split, normaliser and drawing for a data set. The normaliser is fitted on training episodes only."""
+    _check_not_held_back(store)
     sees = recipe.method.sees
     _check_fits(sees, store, recipe.image_size)
     split = release_split(len(store), store.digest)
@@ -78,6 +98,19 @@ def inputs_of(recipe: Recipe, store: Store, world: World | None, reduce: Reduce 
         image_size=recipe.image_size,
         reduce=reduce,
     )
+
+
+def _check_not_held_back(store: Store) -> None:
+    """Refuse what tasks are drawn from, told by the collection's name and by every episode's seed."""
+    named = {store.meta.collection, *(collection_of(int(seed)) for seed in store.seeds)}
+    held_back = sorted(one.name for one in COLLECTIONS.values() if one.name in named and not one.trainable)
+    if held_back:
+        raise DataError(
+            f"Models and normalisers are fitted on the collection 'train' (or on recordings of your own), and "
+            f"{store.path} holds episodes of {' and '.join(map(repr, held_back))}, from which tasks are drawn: a model "
+            "that has seen them would be measured on what it knows. Name another data set with --data; "
+            "`dualwm data collect` records 'train' unless told otherwise."
+        )
 
 
 def _check_fits(sees: Sees, store: Store, image_size: int) -> None:
@@ -109,6 +142,7 @@ def train(
     out: Path,
     data: Path,
     *,
+    record: bool = True,
     seed: int = 0,
     command: str = "",
     tensorboard: bool = False,
@@ -116,11 +150,15 @@ def train(
     progress: Progress | None = None,
     device: str = "auto",
 ) -> Trained:
-    """Train a recipe into a System folder, or continue. Killed at any moment, the same call goes on."""
+    """Train a recipe into a System folder, or continue. Killed at any moment, the same call goes on.
+
+    With `record` the folder `data` is the recipe's own, recorded and continued as need be; otherwise it is only read.
+    """
     began = time.time()
     with start(device) as processes:
+        progress = (progress or Progress()) if processes.first else Silent()
         with processes.first_then_others():
-            store = recorded(recipe, data, command)
+            store = recorded(recipe, data, command, progress) if record else as_it_is(recipe, data, progress)
         inputs = inputs_of(recipe, store, world_of(recipe), processes)
         model = build(recipe, seed).to(processes.device)
         summary = fit(
