@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,16 @@ class TwoRoom:
 
     behaviour: Behaviour = field(default_factory=Behaviour)
 
-    name: ClassVar[str] = "tworoom"
-    action_dim: ClassVar[int] = 2
-    discrete: ClassVar[bool] = False
-    action_low: ClassVar[float] = -1.0
-    action_high: ClassVar[float] = 1.0
-    cameras: ClassVar[tuple[str, ...]] = ("front",)
-    state_width: ClassVar[int] = 2
-    rules: ClassVar[tuple[str, ...]] = ("reach16",)
-    variants: ClassVar[tuple[str, ...]] = tuple(COLLISIONS)
-    columns: ClassVar[tuple[ColumnSpec, ...]] = (
+    name = "tworoom"
+    action_dim = 2
+    discrete = False
+    action_low = -1.0
+    action_high = 1.0
+    cameras = ("front",)
+    state_width = 2
+    rules = ("reach16",)
+    variants = tuple(COLLISIONS)
+    columns = (
         ColumnSpec(name="pos_agent", kind="array", dtype="float32", shape=(2,), role="state"),
         ColumnSpec(name="proprio", kind="array", dtype="float32", shape=(2,), role="proprio"),
         ColumnSpec(name="action", kind="array", dtype="float32", shape=(2,), role="action"),

@@ -32,7 +32,7 @@ from dualwm.states import State
 from dualwm.train.stage import Batch, StageSettings, StepKey, Watch
 from dualwm.zoo.method import Acting, Sees, TrainingInputs
 from dualwm.zoo.planning import PlanningModel, frozen_copy, planner_settings, three_stage
-from dualwm.zoo.sources import encode_windows
+from dualwm.zoo.sources import Encode, encode_windows
 from dualwm.zoo.stages import WindowStage
 
 
@@ -122,8 +122,11 @@ class LeWMStage(WindowStage):
         return encode_windows(_encoder(model), batch, self.sees).latent
 
 
-def _encoder(model: Low) -> Any:
-    return lambda frames, proprio: State(model.E_L(frames, proprio))
+def _encoder(model: Low) -> Encode:
+    def encode(frames: dict[str, Tensor], proprio: dict[str, Tensor]) -> State:
+        return State(model.E_L(frames, proprio))
+
+    return encode
 
 
 ROUTE_SETTINGS = frozenset(
