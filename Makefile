@@ -19,7 +19,7 @@ help:
 	@echo "make mutants   plant known faults in a copy of the code; each must be caught by its test"
 	@echo "make bench     how fast it is here, beside its peers (ARGS=\"W1 --quick\": one workload, tiny)"
 	@echo "make headline  run the evaluations behind README's tables; what is finished is kept"
-	@echo "make results   fill README's tables from the outcome files in results/"
+	@echo "make results   fill README's tables from the outcome files in results/ and the lines in bench/results/"
 	@echo "make clean     remove what these targets made; data/ and runs/ stay"
 
 core:
@@ -63,6 +63,7 @@ headline: core
 
 results: core
 	@$(BIN)/python tools/results.py $(ARGS)
+	@$(BIN)/python -m bench.readme $(ARGS)
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache .bench build dist demo.html

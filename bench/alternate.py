@@ -8,8 +8,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.cases import PEER_PYTHON, ROOT, Bound, Case, Options, Ratio, Side
+from bench.cases import PEER_PYTHON, ROOT, Bound, Case, Growth, Options, Ratio, Side
 from bench.child import MARK
+from bench.growth import exponent, points
 
 Line = dict[str, Any]
 """One line of a results file: it says its `kind`, its workload and its case."""
@@ -51,7 +52,7 @@ def run_case(workload: str, case: Case, options: Options) -> list[Line]:
             share = _share(result, side, rate)
             facts = {"kind": "run", **where, "side": side.name, "unit": case.unit, "precision": side.precision}
             lines.append({**facts, **result, **({} if share is None else {"share_of_rate": share})})
-            print(f"  {case.name:<28} {side.name:<24} {told(lines[-1])}", flush=True)
+            print(f"  {case.name:<28} {side.name:<24} {told(lines[-1])}", file=sys.stderr, flush=True)
     return lines + [verdict for goal in case.goals if (verdict := judge(workload, case, goal, lines)) is not None]
 
 
@@ -65,23 +66,31 @@ def _share(result: Mapping[str, Any], side: Side, rate: Mapping[str, Any]) -> fl
     return result["flops"] / result["seconds"] / (rate[f"{side.precision}_gflops"] * 1e9)
 
 
-def judge(workload: str, case: Case, goal: Ratio | Bound, lines: Sequence[Line]) -> Line | None:
+def judge(workload: str, case: Case, goal: Ratio | Bound | Growth, lines: Sequence[Line]) -> Line | None:
     """A goal against the runs: the median and the range over repeats; None where a side did not run."""
-    if isinstance(goal, Ratio):
-        ours, other = (_facts(lines, name, "seconds") for name in (goal.ours, goal.other))
-        found = _quotients(other, ours)
-        words = {"what": "times faster", "side": goal.ours, "over": goal.other, "at_least": goal.at_least}
-    else:
-        mine = _facts(lines, goal.side, goal.fact)
-        found = mine if goal.over is None else _quotients(mine, _facts(lines, goal.over, goal.fact))
-        words = {"what": goal.fact, "side": goal.side, "over": goal.over}
-        words |= {"at_least": goal.at_least, "at_most": goal.at_most}
+    found, words = _found(goal, lines)
     if not found:
         return None
     median = statistics.median(found)
     verdict = {"kind": "verdict", "workload": workload, "case": case.name, "unit": case.unit, **words}
     spread = {"median": median, "low": min(found), "high": max(found), "repeats": len(found)}
     return {**verdict, **spread, "met": _met(median, words)}
+
+
+def _found(goal: Ratio | Bound | Growth, lines: Sequence[Line]) -> tuple[list[float], dict[str, Any]]:
+    """What the repeats say about a goal, and the goal in words."""
+    if isinstance(goal, Ratio):
+        ours, other = (_facts(lines, name, "seconds") for name in (goal.ours, goal.other))
+        words = {"what": "times faster", "side": goal.ours, "over": goal.other, "at_least": goal.at_least}
+        return _quotients(other, ours), words
+    if isinstance(goal, Growth):
+        grown = points(lines, goal.side, goal.fact)
+        words = {"what": f"exponent of {goal.fact}", "side": goal.side, "over": None, "at_most": goal.at_most}
+        return [exponent(grown)] if len(grown) > 1 else [], words
+    mine = _facts(lines, goal.side, goal.fact)
+    words = {"what": goal.fact, "side": goal.side, "over": goal.over}
+    limits = {"at_least": goal.at_least, "at_most": goal.at_most}
+    return mine if goal.over is None else _quotients(mine, _facts(lines, goal.over, goal.fact)), words | limits
 
 
 def _facts(lines: Sequence[Line], side: str, fact: str) -> list[float]:

@@ -71,6 +71,16 @@ class Bound:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Growth:
+    """The exponent with which a fact of a series grows; sides of a series return `series` and `x`."""
+
+    side: str
+    """The series."""
+    fact: str
+    at_most: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """Sides that do the same work. Each repeat runs all of them once, one after the other."""
 
@@ -78,7 +88,7 @@ class Case:
     unit: str
     """What the seconds are per: "plan", "window", "frame", "step"."""
     sides: Sequence[Side]
-    goals: Sequence[Ratio | Bound] = ()
+    goals: Sequence[Ratio | Bound | Growth] = ()
     repeats: int | None = None
 
 
@@ -91,5 +101,3 @@ class Workload:
     cases: Callable[[Options], Sequence[Case]]
     notes: str = ""
     """One paragraph for the page of results: what is compared and what is left out."""
-    growth: tuple[str, ...] = ()
-    """Facts of the sides that are drawn on log-log axes with fitted exponents; see W8."""

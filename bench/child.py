@@ -15,12 +15,13 @@ MARK = "bench result: "
 
 
 def main() -> int:
-    """Call the function, add the peak of memory, print."""
+    """Call the function, add the peak of memory and how far the call raised it, print."""
     task = json.loads(sys.argv[1])
     _use_threads(int(task["threads"]))
     module, _, name = str(task["call"]).partition(":")
-    result = dict(getattr(importlib.import_module(module), name)(**task["args"]))
-    result["peak_mb"] = round(_peak_mb(), 1)
+    function, before = getattr(importlib.import_module(module), name), _peak_mb()
+    result = dict(function(**task["args"]))
+    result |= {"peak_mb": round(_peak_mb(), 1), "grown_mb": round(_peak_mb() - before, 1)}
     print(MARK + json.dumps(result), flush=True)
     return 0
 

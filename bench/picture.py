@@ -7,6 +7,7 @@ from math import ceil, floor, log10
 from typing import Any
 
 from bench.alternate import Line, pace
+from bench.growth import exponent, points
 
 INK, SOFT, GRID = "#1d2126", "#676f79", "#e3e6ea"
 OURS, OTHER, GOAL = "#3f6fc4", "#c96a14", "#16868a"
@@ -102,24 +103,9 @@ def _panel(runs: Sequence[Line], case: str, fact: str, left: float, top: float) 
         parts += [
             f'<circle cx="{across.at(x):.1f}" cy="{up.at(y):.1f}" r="3" fill="{colour}"/>' for x, y in found.items()
         ]
-        parts.append(_text(left + 240, top + 34 + 18 * number, f"{which}: exponent {exponent(found):.2f}", colour))
+        slope = f": exponent {exponent(found):.2f}" if len(found) > 1 else ""
+        parts.append(_text(left + 240, top + 34 + 18 * number, f"{which}{slope}", colour))
     return parts
-
-
-def points(runs: Iterable[Line], series: str, fact: str) -> dict[float, float]:
-    """x -> the median of a fact over repeats."""
-    mine = [line for line in runs if line["series"] == series]
-    return {x: statistics.median(line[fact] for line in mine if line["x"] == x) for x in _unique(mine, "x")}
-
-
-def exponent(found: Mapping[float, float]) -> float:
-    """The slope of a straight line through the points' logarithms."""
-    if len(found) < 2:
-        return float("nan")
-    xs, ys = [log10(x) for x in found], [log10(y) for y in found.values()]
-    x_mean, y_mean = statistics.fmean(xs), statistics.fmean(ys)
-    products = sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys, strict=True))
-    return products / sum((x - x_mean) ** 2 for x in xs)
 
 
 class Axis:

@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     folder = WORK / "quick" if args.quick else RESULTS
     names = [name for name in FILES if not args.names or name in args.names]
     if args.table:
-        print(page(read(folder)))
+        print(json.dumps(read(folder)) if args.json else page(read(folder)))
         return 0
     options = Options(**{f.name: getattr(args, f.name) for f in fields(Options) if getattr(args, f.name) is not None})
     problem = install() if options.peer else "asked for with --no-peer"
@@ -50,8 +50,9 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"Without the peers: {problem}", file=sys.stderr)
         options = Options(**{**vars(options), "peer": False})
     broken = [name for name in names if not run_workload(name, options, folder, without=problem)]
-    (folder / "table.md").write_text(page(read(folder)), encoding="utf-8")
-    print(page(read(folder)))
+    lines = read(folder)
+    (folder / "table.md").write_text(page(lines), encoding="utf-8")
+    print(json.dumps(lines) if args.json else page(lines))
     if broken:
         print(f"Not everything of {', '.join(broken)} came back; see above.", file=sys.stderr)
     return int(bool(broken))
@@ -67,6 +68,7 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-peer", dest="peer", action="store_false", help="ours and the plain reference alone")
     parser.add_argument("--long", action="store_true", help="also what takes the better part of an hour (W7)")
     parser.add_argument("--table", action="store_true", help="run nothing: print the table of what was recorded")
+    parser.add_argument("--json", action="store_true", help="print every recorded line as one JSON list, no table")
     args = parser.parse_args(words)
     unknown = [name for name in args.names if name not in FILES]
     if unknown:
@@ -77,7 +79,7 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
 def run_workload(name: str, options: Options, folder: Path, without: str | None) -> bool:
     """Run one workload and write its lines and its picture; False where a case did not come back."""
     workload: Workload = import_module(f"bench.{FILES[name]}").WORKLOAD
-    print(f"{workload.name}  {workload.title}", flush=True)
+    print(f"{workload.name}  {workload.title}", file=sys.stderr, flush=True)
     about = {"kind": "about", "workload": name, "title": workload.title, "notes": workload.notes}
     peers = call(PEERS, 1)["versions"] if options.peer else None
     machine = {**facts(options.threads), "peers": peers, "without_peers": without, "quick": options.quick}

@@ -89,7 +89,7 @@ WORKLOAD = Workload(
     cases=cases,
     notes=(
         "A search of 300 candidates, 30 iterations and 8 steps from one observed latent to a goal latent, with the "
-        "same random weights on both sides; images are not encoded. Seconds are per task. The 10 tasks are timed over 3 "
-        "of the 30 iterations, which all do the same work. The peer plans all tasks in one batch, in inference mode."
+        "same random weights on both sides; images are not encoded. Seconds are per task. The 10 tasks are timed over "
+        "3 of the 30 iterations, which all do the same work. The peer plans all tasks in one batch, in inference mode."
     ),
 )

@@ -25,7 +25,11 @@ def install() -> str | None:
     """Make the environment if it is missing; None, or why it could not be made."""
     if ready():
         return None
-    print("Setting up the peers' environment in .bench/peer, once: a few minutes and about 2 GB.", flush=True)
+    print(
+        "Setting up the peers' environment in .bench/peer, once: a few minutes and about 2 GB.",
+        file=sys.stderr,
+        flush=True,
+    )
     WORK.mkdir(exist_ok=True)
     pip = [str(PEER_PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     for command in (

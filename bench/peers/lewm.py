@@ -1,6 +1,8 @@
 """The published LeWM modules at sizes of ours, holding weights of ours."""
 
 from collections.abc import Mapping
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -10,7 +12,7 @@ from torch import nn
 from bench.peers.swm import lewm_modules, swm
 
 
-def dynamics(sizes: Mapping[str, int]) -> dict[str, nn.Module]:
+def dynamics(sizes: Mapping[str, int], dropout: float = 0.0) -> dict[str, nn.Module]:
     """Predictor, action encoder and prediction head at these sizes."""
     width = sizes["width"]
     return {
@@ -22,6 +24,7 @@ def dynamics(sizes: Mapping[str, int]) -> dict[str, nn.Module]:
             mlp_dim=sizes["hidden"],
             input_dim=width,
             hidden_dim=width,
+            dropout=dropout,
         ),
         "action_encoder": lewm_modules.Embedder(
             input_dim=sizes["block"],
@@ -44,6 +47,45 @@ def planning_model(sizes: Mapping[str, int], weights: str) -> Any:
     shaped = {name: tensor.reshape(theirs[name].shape) for name, tensor in named.items()}
     model.load_state_dict({**shaped, **{name: theirs[name] for name in counters}})
     return model.eval().requires_grad_(False)
+
+
+def trained_model(sizes: Mapping[str, int], dropout: float, projector_hidden: int, encoder: Mapping[str, Any]) -> Any:
+    """A whole LeWM at random weights: its own kind of ViT, or the convolutions that our laptop recipe uses."""
+    if encoder["kind"] == "vit":
+        from transformers import ViTConfig, ViTModel
+
+        width = encoder["vit_width"]
+        config = ViTConfig(
+            hidden_size=width,
+            num_hidden_layers=encoder["vit_depth"],
+            num_attention_heads=encoder["vit_heads"],
+            intermediate_size=4 * width,
+            image_size=encoder["image"],
+            patch_size=encoder["patch"],
+        )
+        backbone = ViTModel(config, add_pooling_layer=False, use_mask_token=False)
+    else:
+        backbone, width = Convolutions(), Convolutions.width
+    projector = lewm_modules.MLP(width, projector_hidden, sizes["width"], norm_fn=nn.BatchNorm1d)
+    return swm.wm.LeWM(encoder=backbone, projector=projector, **dynamics(sizes, dropout))
+
+
+class Convolutions(nn.Module):
+    """A 4x4 patchify stem and three 3x3 stride-2 convolutions over 64-px frames, answering as a ViT would."""
+
+    width = 512
+
+    def __init__(self) -> None:
+        super().__init__()
+        channels = (32, 64, 128, 128)
+        layers: list[nn.Module] = [nn.Conv2d(3, channels[0], 4, 4), nn.GELU()]
+        for i, o in pairwise(channels):
+            layers += [nn.Conv2d(i, o, 3, 2, 1), nn.GELU()]
+        self.layers = nn.Sequential(*layers, nn.Flatten())
+
+    def forward(self, pixels: torch.Tensor, interpolate_pos_encoding: bool = True) -> Any:
+        """Features as the first of one token."""
+        return SimpleNamespace(last_hidden_state=self.layers(pixels)[:, None])
 
 
 _RENAMED = (

@@ -41,6 +41,11 @@ def search(
     return {"seconds": seconds / tasks, "flops": flops / tasks, "timed_iterations": timed_iterations}
 
 
+def grown(told: Mapping[str, Any], **args: Any) -> Mapping[str, Any]:
+    """One search, and where it belongs on its axis of growth."""
+    return {**search(**args), **told}
+
+
 def solver(model: Any, tasks: int, candidates: int, iterations: int, elites: int, horizon: int) -> Any:
     """Its CEM, told to plan all tasks in one batch."""
     made = swm.solver.CEMSolver(model, batch_size=tasks, num_samples=candidates, n_steps=iterations, topk=elites)
