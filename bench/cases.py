@@ -12,6 +12,11 @@ WORK = ROOT / ".bench"
 PEER_PYTHON = WORK / "peer" / "bin" / "python"
 
 
+def usable_cores() -> int:
+    """Cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """How the whole bench is run."""
@@ -20,7 +25,7 @@ class Options:
     """Tiny settings, to see that everything works. The numbers mean nothing."""
     repeats: int = 5
     """Fresh processes per side; a case may lower it where one run takes long."""
-    threads: int = field(default_factory=lambda: len(os.sched_getaffinity(0)))
+    threads: int = field(default_factory=lambda: usable_cores())
     """Threads of every side."""
     peer: bool = True
     """Whether the peers' environment is there."""

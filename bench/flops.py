@@ -45,9 +45,11 @@ def _attention_flops(query: Sequence[int], key: Sequence[int], value: Sequence[i
     return 2 * batch * heads * queries * key[2] * (width + value[3])
 
 
-def of_searches(decide: Callable[[int, int], Any], low: int, high: int) -> int:
-    """A decision with searches of `low` and `high` iterations, from three short ones: its FLOPs are linear in both."""
-    base = executed(lambda: decide(1, 1))
-    per_low = executed(lambda: decide(2, 1)) - base
-    per_high = executed(lambda: decide(1, 2)) - base
+def of_searches(decision: Callable[[int, int], Callable[[], Any]], low: int, high: int) -> int:
+    """A decision with searches of `low` and `high` iterations, from three short ones: its FLOPs are linear in both.
+
+    `decision` prepares one with these numbers of iterations; what it returns is counted.
+    """
+    base = executed(decision(1, 1))
+    per_low, per_high = executed(decision(2, 1)) - base, executed(decision(1, 2)) - base
     return base + (low - 1) * per_low + (high - 1) * per_high

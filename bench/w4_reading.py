@@ -20,7 +20,8 @@ from dualwm.recipes import tworoom
 from dualwm.zoo.training import train
 
 FRAME_SKIP, LOW_STEPS, BATCH = 5, 8, 128
-FRAMES = {64: 50_000, 224: 5_000}
+FRAMES, BATCHES = {64: 50_000, 224: 5_000}, {64: 20, 224: 4}
+OURS = {"raw": None, "compressed": "zlib"}
 PEERS = {
     "hdf5": "HDF5 LZ4, a frame a chunk",
     "zarr": "zarr, a frame a chunk",
@@ -30,40 +31,48 @@ PEERS = {
 
 
 def cases(options: Options) -> Sequence[Case]:
-    """Reading at 64 and 224 px, and how long trainings wait for it."""
-    made = [_reading(size, 600 if options.quick else FRAMES[size], options.quick) for size in FRAMES]
+    """Writing and reading at 64 and 224 px, and how long trainings wait for it."""
+    made: list[Case] = []
+    for size in FRAMES:
+        frames, batches = (600, 1) if options.quick else (FRAMES[size], BATCHES[size])
+        made += [_writing(size, frames, batches), _reading(size, batches)]
     steps = 6 if options.quick else 150
     waits = Side(name="ours", call="bench.w4_reading:waiting", args={"steps": steps, "episodes": 40})
     limit = Bound(side="ours", fact="waiting_share", at_most=0.02)
     return [*made, Case(name="laptop training", unit="step", sides=[waits], goals=[limit], repeats=3)]
 
 
-def _reading(size: int, frames: int, quick: bool) -> Case:
-    batches = {64: 20, 224: 4}[size] if not quick else 1
+def _writing(size: int, frames: int, batches: int) -> Case:
+    args = {"size": size, "batches": batches, "frames": frames}
+    ours = [
+        Side(name=f"ours {name}", call="bench.w4_reading:write", args={**args, "codec": codec})
+        for name, codec in OURS.items()
+    ]
+    theirs = [
+        Side(name=title, call="bench.peers.storage:write", args={"size": size, "kind": kind}, peer=True)
+        for kind, title in PEERS.items()
+    ]
+    return Case(name=f"{size} px, writing", unit="frame", sides=[*ours, *theirs], repeats=1)
+
+
+def _reading(size: int, batches: int) -> Case:
     args = {"size": size, "batches": batches}
-    ours = {name: {**args, "codec": codec} for name, codec in (("raw", None), ("compressed", "zlib"))}
-    here, there = "bench.w4_reading", "bench.peers.storage"
-    written = [
-        Side(name=f"ours {name}", call=f"{here}:write", args={**a, "frames": frames}, once=True)
-        for name, a in ours.items()
+    ours = [
+        Side(name=f"ours {name}", call="bench.w4_reading:read", args={**args, "codec": codec})
+        for name, codec in OURS.items()
     ]
-    written += [
-        Side(name=f"write {kind}", call=f"{there}:write", args={"size": size, "kind": kind}, once=True, peer=True)
-        for kind in PEERS
+    bare = Side(name="bare memmap", call="bench.w4_reading:read_memmap", args=args)
+    theirs = [
+        Side(name=title, call="bench.peers.storage:read", args={**args, "kind": kind}, peer=True)
+        for kind, title in PEERS.items()
     ]
-    read = [Side(name=f"ours {name}", call=f"{here}:read", args=a) for name, a in ours.items()]
-    read.append(Side(name="bare memmap", call=f"{here}:read_memmap", args=args))
-    read += [
-        Side(name=title, call=f"{there}:read", args={**args, "kind": kind}, peer=True) for kind, title in PEERS.items()
-    ]
-    named = [replace(side, name=side.name.replace("ours", "write ours")) for side in written]
     lz4 = PEERS["hdf5"]
     goals = (
         Ratio(ours="ours raw", other="bare memmap", at_least=0.9),
         Ratio(ours="ours compressed", other=lz4, at_least={64: 2.0, 224: 1.2}[size]),
         Bound(side="ours compressed", fact="bytes_per_frame", over=lz4, at_most=1.2),
     )
-    return Case(name=f"{size} px", unit="window", sides=[*named, *read], goals=goals)
+    return Case(name=f"{size} px", unit="window", sides=[*ours, bare, *theirs], goals=goals)
 
 
 def folder(size: int) -> Path:

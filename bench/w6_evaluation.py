@@ -1,13 +1,11 @@
 """W6: 200 TwoRoom tasks at offset 100, from the command to the table, with the shipped planner."""
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.cases import WORK, Bound, Case, Options, Side, Workload
+from bench.commands import dualwm
 from bench.systems import the_system
 
 SEED = 1000
@@ -34,10 +32,7 @@ def evaluate(tasks: int) -> Mapping[str, Any]:
 
 def _eval(system: str, tasks: int) -> dict[str, Any]:
     WORK.mkdir(exist_ok=True)
-    words = ["eval", system, "--offset", "100", "--seeds", str(SEED), "--num-tasks", str(tasks), "--json"]
-    command = [sys.executable, "-m", "dualwm", *words]
-    done = subprocess.run(command, cwd=WORK, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return dualwm(WORK, "eval", system, "--offset", "100", "--seeds", str(SEED), "--num-tasks", str(tasks))
 
 
 WORKLOAD = Workload(

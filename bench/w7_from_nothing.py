@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.cases import WORK, Bound, Case, Options, Side, Workload
+from bench.commands import dualwm
 
 TEST_SEED = 42
 
@@ -35,19 +34,13 @@ def everything(recipe: str, tasks: int, dev: bool) -> Mapping[str, Any]:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     began = time.perf_counter()
-    _dualwm(place, "train", recipe, "--out", "system", "--data", "data", "--json")
+    dualwm(place, "train", recipe, "--out", "system", "--data", "data")
     trained = time.perf_counter()
     seed = "1000" if dev else str(TEST_SEED)
-    told = _dualwm(place, "eval", "system", "--offset", "100", "--seeds", seed, "--num-tasks", str(tasks), "--json")
+    told = dualwm(place, "eval", "system", "--offset", "100", "--seeds", seed, "--num-tasks", str(tasks))
     seconds = time.perf_counter() - began
     facts = {"minutes": seconds / 60, "training_minutes": (trained - began) / 60, "success": told["success"]}
     return {"seconds": seconds, **facts, **waiting(place / "system" / "metrics.jsonl")}
-
-
-def _dualwm(place: Path, *words: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "dualwm", *words]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def waiting(metrics: Path) -> dict[str, float]:
