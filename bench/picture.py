@@ -32,15 +32,18 @@ def _speeds(title: str, runs: Sequence[Line], verdicts: Sequence[Line]) -> str:
     """One row per side: its speed as a multiple of the case's yardstick, with the range over repeats."""
     rows = [row for case in dict.fromkeys(line["case"] for line in runs) for row in _rows(case, runs, verdicts)]
     marks = [value for row in rows for value in (row["low"], row["high"], row["goal"] or 1.0)]
-    axis = Axis(min(0.9, *marks), max(1.1, *marks), LEFT, WIDTH - RIGHT)
+    axis = Axis(min(0.9, *marks), max(1.1, *marks), LEFT + 8, WIDTH - RIGHT - 8)
     height = TOP + ROW * len(rows) + 30
-    parts = [*_frame(title, height), _text(LEFT, TOP - 14, "times the speed of the case's yardstick", SOFT)]
+    parts = [
+        *_frame(title, height),
+        _text(LEFT, TOP - 14, "times the speed of the case's yardstick; green: the goal", SOFT),
+    ]
     parts += _grid_lines(axis, height - 30)
     for number, row in enumerate(rows):
         y = TOP + ROW * number + ROW / 2
         colour = OURS if row["side"].startswith("ours") else OTHER
         ends = [axis.at(row[name]) for name in ("low", "high")]
-        parts.append(_text(12, y + 4, row["label"], INK if row["first"] else SOFT))
+        parts += [_text(12, y + 4, row["label"], INK)] if row["label"] else []
         parts.append(_text(LEFT - 10, y + 4, row["side"], INK, "end"))
         if row["goal"]:
             x = axis.at(row["goal"])
@@ -62,7 +65,6 @@ def _rows(case: str, runs: Sequence[Line], verdicts: Sequence[Line]) -> list[dic
     return [
         {
             "label": case if number == 0 else "",
-            "first": number == 0,
             "side": side,
             "middle": base / statistics.median(seconds),
             "low": base / max(seconds),
