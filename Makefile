@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv (once) and then runs. Nothing here needs root.
 #   make demo TORCH=cpu      take the CPU build of torch where the default one is the large GPU build
 #   make demo PYTHON=...     another Python than the machine's python3 (3.11 or newer)
-#   make test ARGS="-k name" arguments for pytest; likewise for mutants and bench
+#   make test ARGS="-k name" arguments for pytest; likewise for mutants, bench and the rest
 
 PYTHON ?= python3
 TORCH ?= default
@@ -17,9 +17,9 @@ help:
 	@echo "make test      the tests"
 	@echo "make check     format, lint, types, import contract, spelling"
 	@echo "make mutants   plant known faults in a copy of the code; each must be caught by its test"
-	@echo "make bench     how fast it is here"
+	@echo "make bench     how fast it is here, beside its peers (ARGS=\"W1 --quick\": one workload, tiny)"
 	@echo "make headline  run the evaluations behind README's tables; what is finished is kept"
-	@echo "make results   fill README's tables from the outcome files in results/"
+	@echo "make results   fill README's tables from the outcome files in results/ and the lines in bench/results/"
 	@echo "make clean     remove what these targets made; data/ and runs/ stay"
 
 core:
@@ -56,13 +56,14 @@ mutants: dev
 	@$(BIN)/python tools/mutants.py $(ARGS)
 
 bench: core
-	@if [ -f bench/run.py ]; then $(BIN)/python bench/run.py $(ARGS); else echo "There is no benchmark yet: bench/run.py."; fi
+	@$(BIN)/python -m bench.run $(ARGS)
 
 headline: core
 	@$(BIN)/python tools/headline.py $(ARGS)
 
 results: core
 	@$(BIN)/python tools/results.py $(ARGS)
+	@$(BIN)/python -m bench.readme $(ARGS)
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache .bench build dist demo.html
