@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
+from dualwm.cli.typed import typed
 from dualwm.errors import DataError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def collect(args: CollectArgs) -> int:
             collection=args.collection,
             stored_size=args.store_frames,
             codec=None if args.codec == "raw" else args.codec,
-            command=_command(),
+            command=typed(),
             progress=progress,
         )
     facts = _summary(args.out, store) | {
@@ -182,9 +182,7 @@ def import_(args: ImportArgs) -> int:
         codec=None if args.codec == "raw" else args.codec,
     )
     with _progress("episodes read") as progress:
-        done = import_folder(
-            args.source, args.out, settings, command=_command(), announce=_print_plan, progress=progress
-        )
+        done = import_folder(args.source, args.out, settings, command=typed(), announce=_print_plan, progress=progress)
     facts = _summary(args.out, done.store) | {
         "imported": done.imported,
         "skipped": done.skipped,
@@ -206,10 +204,6 @@ def _summary(out: Path, store: Any) -> dict[str, Any]:
         "bytes": store.bytes,
         "digest": store.digest,
     }
-
-
-def _command() -> str:
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def _geometry(words: str) -> Geometry:

@@ -1,13 +1,12 @@
 """`dualwm train`: a recipe into a System folder."""
 
 import json
-import shlex
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tyro.conf import Positional
 
+from dualwm.cli.typed import typed
 from dualwm.errors import RecipeError
 
 
@@ -49,7 +48,7 @@ def run(args: Args) -> int:
         )
     data = args.data or Path("data") / f"{recipe.world}-train-{recipe.episodes}"
     out = args.out or Path("runs") / f"{recipe.name.replace('/', '-')}-{args.seed}"
-    command = shlex.join(["dualwm", *sys.argv[1:]])
+    command = typed()
     if args.estimate:
         estimate = rehearse(recipe, out, data, args.seed, command)
         print(json.dumps(estimate.to_plain()) if args.json else estimate.text())

@@ -111,3 +111,10 @@ def test_an_empty_data_set_can_be_shown(tmp_path, capsys):
     Writer(tmp_path / "set", meta()).close()
     assert show(ShowArgs(data=tmp_path / "set")) == 0
     assert "0 episodes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("started", ["/home/me/.venv/bin/dualwm", "/home/me/src/dualwm/__main__.py"])
+def test_what_made_a_data_set_is_kept_as_it_would_be_typed_again(tmp_path, monkeypatch, capsys, started):
+    monkeypatch.setattr("sys.argv", [started, "data", "collect", "tworoom", "--out", "my set"])
+    assert collect(CollectArgs(world="tworoom", out=tmp_path / "set", episodes=1, max_env_steps=60)) == 0
+    assert Store.open(tmp_path / "set").meta.created["command"] == "dualwm data collect tworoom --out 'my set'"
