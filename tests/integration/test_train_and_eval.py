@@ -83,6 +83,19 @@ def test_an_estimate_trains_nothing(home: Path, capsys):
     assert not (home / "runs/estimated").exists()
 
 
+def test_json_is_the_only_thing_on_standard_output_and_of_several_processes_one_prints(home: Path, capsys, monkeypatch):
+    command = ["train", RECIPE, "--seed", "3", "--json"]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["finished"]
+    assert "finished already" in said.err
+    monkeypatch.setenv("RANK", "1")
+    for words in (command, command[:-1], [*command, "--estimate"]):
+        assert main(words) == 0
+        assert "{" not in (said := capsys.readouterr().out)
+        assert "System folder" not in said
+
+
 def test_eval_prints_what_is_promised_and_leaves_its_line_in_the_ledger(home: Path, capsys, tmp_path):
     assert main(EVAL) == 0
     facts = told(capsys)

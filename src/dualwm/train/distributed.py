@@ -121,6 +121,11 @@ class Processes:
             self.barrier()
 
 
+def speaks() -> bool:
+    """Whether this process is the one that speaks to the user; `torchrun` numbers those it launches."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def start(device: str = "auto") -> Generator[Processes, None, None]:
     """This process's place among those `torchrun` launched, or alone; `device` is "auto", "cpu", "cuda", "mps", ..."""
