@@ -148,6 +148,11 @@ def test_batch_size_and_threads_change_no_outcome(home: Path, capsys):
         (["eval", "runs/tworoom-tiny-3:serch=1/1/1"], "'serch'"),
     ],
 )
+        (["train", RECIPE, "--device", "cda"], "Did you mean 'cuda'?"),
+        (["train", RECIPE, "--estimate", "--device", "cda"], "found 'cda'"),
+        (["train", RECIPE, "--out", "data/tworoom-train-60"], "holds no run.json but episodes.jsonl"),
+        (["train", RECIPE, "--out", "data/tworoom-train-60/meta.json"], "it is a file"),
+        (["train", RECIPE, "--data", "data/nowhere"], "is not a data set"),
 def test_mistakes_are_one_paragraph_and_exit_code_2(home: Path, capsys, words: list[str], says: str):
     assert main(words) == 2
     error = capsys.readouterr().err

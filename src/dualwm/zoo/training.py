@@ -26,6 +26,7 @@ from dualwm.train.distributed import start
 from dualwm.train.estimate import Estimate, estimate
 from dualwm.train.fit import Summary, fit
 from dualwm.train.progress import Progress, Silent
+from dualwm.train.folder import refuse_foreign
 from dualwm.zoo.method import Draw, Sees, TrainingInputs
 from dualwm.zoo.recipe import Recipe
 from dualwm.zoo.system import Bank, System
@@ -161,6 +162,7 @@ def train(
             store = recorded(recipe, data, command, progress) if record else as_it_is(recipe, data, progress)
         inputs = inputs_of(recipe, store, world_of(recipe), processes)
         model = build(recipe, seed).to(processes.device)
+    refuse_foreign(out)  # before anything is recorded
         summary = fit(
             model,
             recipe.method.stages(inputs),

@@ -6,6 +6,7 @@ import pytest
 import torch
 from train_toy import SETTINGS, High, Low, Toy
 
+from dualwm.errors import RecipeError
 from dualwm.train.distributed import choose_device, start
 from dualwm.train.estimate import estimate, resident_bytes
 from dualwm.train.stage import Rehearsal
@@ -92,3 +93,9 @@ def test_a_device_that_is_not_there_is_refused_by_name():
     assert choose_device("auto").type == "cpu"
     with pytest.raises(Exception, match="'cuda:1' was asked for"):
         choose_device("cuda:1")
+
+
+@pytest.mark.parametrize("device", ["cda", "cuda:", "cpu:x", "meta"])
+def test_a_device_of_no_such_name_is_refused_and_the_known_ones_named(device):
+    with pytest.raises(RecipeError, match=f"cpu, cuda, mps.*found '{device}'"):
+        choose_device(device)
