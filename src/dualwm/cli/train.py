@@ -28,7 +28,8 @@ class Args:
     seed: int = 0
     """Seed of weights, sample order and noise."""
     estimate: bool = False
-    """Time 20 steps, print how long the whole would take and how much it needs, and stop."""
+    """Time 20 steps of every stage, print how long the whole would take and how much it needs, and stop. Nothing is
+    recorded or written."""
     tensorboard: bool = False
     """Also write TensorBoard events (extra `tensorboard`)."""
     stop_after_minutes: float | None = None
@@ -57,7 +58,7 @@ def run(args: Args) -> int:
     record, progress = args.data is None, on_stderr() if args.json else Progress()
     if args.estimate:
         if speaks():
-            estimate = rehearse(recipe, out, data, args.seed, typed())
+            estimate = rehearse(recipe, data, record=record, seed=args.seed, device=args.device, progress=progress)
             print(json.dumps(estimate.to_plain()) if args.json else estimate.text())
         return 0
     trained = train(
