@@ -67,6 +67,9 @@ class CheckArgs:
     """Folder of the data set."""
     against: Path | None = None
     """Another data set that must share no episode with this one."""
+    recipes: tuple[str, ...] = ()
+    """Count the windows these recipes read too: names, or FILE.py:FUNCTION as `dualwm train` takes it. Those of the
+    data's world are always counted."""
     windows: tuple[str, ...] = ()
     """Count windows of these shapes too: FRAME_SKIPxLOW_STEPS, such as 5x8."""
     every_episode: bool = False
@@ -149,7 +152,7 @@ def check(args: CheckArgs) -> int:
 
     store = Store.open(args.data)
     against = None if args.against is None else Store.open(args.against)
-    wanted = [*_geometries_of_recipes(store.meta.world), *map(_geometry, args.windows)]
+    wanted = [*_geometries_of_recipes(store.meta.world, args.recipes), *map(_geometry, args.windows)]
     findings = look(store, geometries=wanted, against=against, every_episode=args.every_episode)
     ok = all(found.level != "error" for found in findings)
     facts = {"ok": ok, "findings": [asdict(found) for found in findings]}
@@ -157,11 +160,12 @@ def check(args: CheckArgs) -> int:
     return 0 if ok else 1
 
 
-def _geometries_of_recipes(world: str) -> list[Geometry]:
-    """The windows every recipe of a world reads, stage by stage."""
+def _geometries_of_recipes(world: str, named: Sequence[str]) -> list[Geometry]:
+    """The windows every recipe of a world reads, and every recipe that was named, stage by stage."""
     from dualwm.recipes import find_recipe, recipe_names
 
-    recipes = [recipe for recipe in map(find_recipe, recipe_names()) if recipe.world == world]
+    of_world = [recipe for recipe in map(find_recipe, recipe_names()) if world and recipe.world == world]
+    recipes = {recipe.name: recipe for recipe in (*of_world, *map(find_recipe, named))}.values()
     return [
         (f"{recipe.name} {stage}", frame_skip, low_steps)
         for recipe in recipes
