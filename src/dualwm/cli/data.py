@@ -131,6 +131,10 @@ def collect(args: CollectArgs) -> int:
         "seconds": round(time.perf_counter() - started, 2),
     }
     text = "{episodes:,} episodes, {rows:,} rows, {bytes:,} bytes in {out}; {seconds} s"
+    if len(store) > args.episodes:
+        text = (
+            f"{{out}} holds {{episodes:,}} episodes already, more than {args.episodes:,}; none was recorded or removed."
+        )
     _say(facts, args.json, lambda: print(text.format(**facts)))
     return 0
 
