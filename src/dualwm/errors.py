@@ -13,6 +13,7 @@ A message is one paragraph: what was expected, what came, where it came from, an
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class DualWMError(Exception):
@@ -56,5 +57,11 @@ def missing_extra(library: str, extra: str, megabytes: int) -> WorldError:
     """The error for an optional library that is not installed, with the line that installs it."""
     return WorldError(
         f"{library} is needed here and is not installed. It belongs to the extra {extra!r} "
-        f"(about {megabytes} MB): pip install 'dualwm[{extra}]'"
+        f"(about {megabytes} MB): {line_that_installs(extra)}"
     )
+
+
+def line_that_installs(extra: str) -> str:
+    """What to type for an optional group of libraries: from inside the clone, where the package runs from one."""
+    clone = Path(__file__).parents[2] / "pyproject.toml"
+    return f"pip install -e '.[{extra}]'" if clone.is_file() else f"pip install 'dualwm[{extra}]'"

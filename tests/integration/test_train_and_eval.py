@@ -80,11 +80,28 @@ def test_a_run_that_was_stopped_ends_with_the_bits_of_one_that_was_not(home: Pat
     assert stopped.read_bytes() == whole.read_bytes()
 
 
-def test_an_estimate_trains_nothing(home: Path, capsys):
-    assert main(["train", RECIPE, "--out", "runs/estimated", "--estimate", "--json"]) == 0
-    facts = told(capsys)
-    assert {stage["name"] for stage in facts["stages"]} == {"low", "high"}
-    assert not (home / "runs/estimated").exists()
+def test_an_estimate_trains_and_records_nothing_and_says_what_it_does(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", RECIPE, "--estimate", "--json", "--device", "cpu"]) == 0
+    said = capsys.readouterr()
+    facts = json.loads(said.out)
+    assert [stage["name"] for stage in facts["stages"]] == ["low", "high"]
+    assert "20 episodes, simulated for a moment" in said.err
+    assert "Timing 20 steps of stage high" in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_the_only_thing_on_standard_output_and_of_several_processes_one_prints(home: Path, capsys, monkeypatch):
+    command = ["train", RECIPE, "--seed", "3", "--json"]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["finished"]
+    assert "finished already" in said.err
+    monkeypatch.setenv("RANK", "1")
+    for words in (command, command[:-1], [*command, "--estimate"]):
+        assert main(words) == 0
+        assert "{" not in (said := capsys.readouterr().out)
+        assert "System folder" not in said
 
 
 def test_eval_prints_what_is_promised_and_leaves_its_line_in_the_ledger(home: Path, capsys, tmp_path):
@@ -179,6 +196,11 @@ def test_batch_size_and_threads_change_no_outcome(home: Path, capsys):
         (["eval", "noop", "--batch-size", "-3"], "--batch-size must be at least 1"),
         (["eval", "noop", "--out", "own.txt"], "own.txt is a file"),
         (["train", "tworoom/tinny"], "no recipe 'tworoom/tinny'"),
+        (["train", RECIPE, "--device", "cda"], "Did you mean 'cuda'?"),
+        (["train", RECIPE, "--estimate", "--device", "cda"], "found 'cda'"),
+        (["train", RECIPE, "--out", "data/tworoom-train-60"], "holds no run.json but episodes.jsonl"),
+        (["train", RECIPE, "--out", "data/tworoom-train-60/meta.json"], "it is a file"),
+        (["train", RECIPE, "--data", "data/nowhere"], "is not a data set"),
         (["eval", "runs/tworoom-tiny-3:lowonly"], "no planner variant 'lowonly'"),
         (["eval", "runs/tworoom-tiny-3:serch=1/1/1"], "'serch'"),
     ],

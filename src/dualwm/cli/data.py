@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import sys
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
+from dualwm.cli.typed import typed
 from dualwm.errors import DataError
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ class CheckArgs:
     """Folder of the data set."""
     against: Path | None = None
     """Another data set that must share no episode with this one."""
+    recipes: tuple[str, ...] = ()
+    """Count the windows these recipes read too: names, or FILE.py:FUNCTION as `dualwm train` takes it. Those of the
+    data's world are always counted."""
     windows: tuple[str, ...] = ()
     """Count windows of these shapes too: FRAME_SKIPxLOW_STEPS, such as 5x8."""
     every_episode: bool = False
@@ -119,7 +122,7 @@ def collect(args: CollectArgs) -> int:
             collection=args.collection,
             stored_size=args.store_frames,
             codec=None if args.codec == "raw" else args.codec,
-            command=_command(),
+            command=typed(),
             progress=progress,
         )
     facts = _summary(args.out, store) | {
@@ -128,6 +131,10 @@ def collect(args: CollectArgs) -> int:
         "seconds": round(time.perf_counter() - started, 2),
     }
     text = "{episodes:,} episodes, {rows:,} rows, {bytes:,} bytes in {out}; {seconds} s"
+    if len(store) > args.episodes:
+        text = (
+            f"{{out}} holds {{episodes:,}} episodes already, more than {args.episodes:,}; none was recorded or removed."
+        )
     _say(facts, args.json, lambda: print(text.format(**facts)))
     return 0
 
@@ -149,7 +156,7 @@ def check(args: CheckArgs) -> int:
 
     store = Store.open(args.data)
     against = None if args.against is None else Store.open(args.against)
-    wanted = [*_geometries_of_recipes(store.meta.world), *map(_geometry, args.windows)]
+    wanted = [*_geometries_of_recipes(store.meta.world, args.recipes), *map(_geometry, args.windows)]
     findings = look(store, geometries=wanted, against=against, every_episode=args.every_episode)
     ok = all(found.level != "error" for found in findings)
     facts = {"ok": ok, "findings": [asdict(found) for found in findings]}
@@ -157,11 +164,12 @@ def check(args: CheckArgs) -> int:
     return 0 if ok else 1
 
 
-def _geometries_of_recipes(world: str) -> list[Geometry]:
-    """The windows every recipe of a world reads, stage by stage."""
+def _geometries_of_recipes(world: str, named: Sequence[str]) -> list[Geometry]:
+    """The windows every recipe of a world reads, and every recipe that was named, stage by stage."""
     from dualwm.recipes import find_recipe, recipe_names
 
-    recipes = [recipe for recipe in map(find_recipe, recipe_names()) if recipe.world == world]
+    of_world = [recipe for recipe in map(find_recipe, recipe_names()) if world and recipe.world == world]
+    recipes = {recipe.name: recipe for recipe in (*of_world, *map(find_recipe, named))}.values()
     return [
         (f"{recipe.name} {stage}", frame_skip, low_steps)
         for recipe in recipes
@@ -182,9 +190,7 @@ def import_(args: ImportArgs) -> int:
         codec=None if args.codec == "raw" else args.codec,
     )
     with _progress("episodes read") as progress:
-        done = import_folder(
-            args.source, args.out, settings, command=_command(), announce=_print_plan, progress=progress
-        )
+        done = import_folder(args.source, args.out, settings, command=typed(), announce=_print_plan, progress=progress)
     facts = _summary(args.out, done.store) | {
         "imported": done.imported,
         "skipped": done.skipped,
@@ -206,10 +212,6 @@ def _summary(out: Path, store: Any) -> dict[str, Any]:
         "bytes": store.bytes,
         "digest": store.digest,
     }
-
-
-def _command() -> str:
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
 def _geometry(words: str) -> Geometry:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import dualwm
+from dualwm.errors import line_that_installs
 
 REFERENCE_GFLOPS = 190.0
-"""float32 matrix rate of the two-core machine on which the times in README were measured."""
+"""float32 matrix rate of the two-core machine that the laptop recipes are made for."""
 ENOUGH_GB = 10.0
 """Free disk that a data set, a training run and its latents fit into comfortably."""
 
@@ -153,7 +154,7 @@ def _extras() -> list[Finding]:
     for extra in names:
         marked = [line for line in wanted if "extra ==" in line and extra in line.split("extra ==")[1]]
         missing = [name for name in map(_distribution, marked) if not _installed(name)]
-        line = f"{extra}: " + (f"not installed; pip install 'dualwm[{extra}]'" if missing else "installed")
+        line = f"{extra}: " + (f"not installed; {line_that_installs(extra)}" if missing else "installed")
         facts = {"extra": extra, "installed": not missing, "missing": missing}
         findings.append(Finding(name="extra", line=line, facts=facts))
     return findings
@@ -210,7 +211,7 @@ def _speed(seconds: float) -> Finding:
     use = f"bfloat16 is {gain:.1f} times faster and worth using" if gain > 1.2 else "bfloat16 gains nothing here"
     line = (
         f"{float32:,.0f} GFLOP/s in float32, {bfloat16:,.0f} in bfloat16: "
-        f"{pace} the two-core machine of README's times, and {use}"
+        f"{pace} the two-core machine that the laptop recipes are made for, and {use}"
     )
     facts = {"float32_gflops": round(float32, 1), "bfloat16_gflops": round(bfloat16, 1), "versus_reference": ratio}
     return Finding(name="speed", line=line, facts=facts)

@@ -86,7 +86,13 @@ def _windows(store: Store, geometries: Sequence[tuple[str, int, int]]) -> Iterat
             yield warning("windows", text + ". Record longer or more episodes, or shorten the rollout.", **facts)
         else:
             yield note("windows", text + ".", **facts)
-    if geometries and not usable_by_any:
+    if not geometries:
+        text = (
+            "No windows were counted: no recipe is known to read this data. Name yours with --recipes "
+            "FILE.py:FUNCTION, or shapes with --windows FRAME_SKIPxLOW_STEPS."
+        )
+        yield note("windows", text)
+    elif not usable_by_any:
         yield error("windows", "No recipe gets a single window out of this data set. Record longer episodes.")
 
 

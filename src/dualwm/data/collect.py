@@ -81,7 +81,7 @@ def collect(
     law = {"behaviour": dict(world.behaviour_law), "first_seed": seed, "max_env_steps": max_env_steps}
     meta = StoreMeta(columns=columns, world=world.name, collection=collection, law=law, created=created_by(command))
     with Writer(out, meta, shard_bytes=shard_bytes) as writer:
-        progress(len(writer.entries), episodes)
+        progress(min(len(writer.entries), episodes), episodes)
         first = len(writer.entries)
         for group in _groups(_recorded(world, record, columns, range(first, episodes), seed, max_env_steps)):
             writer.append(group)

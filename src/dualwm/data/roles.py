@@ -1,7 +1,7 @@
 """Which array of somebody else's episode becomes which column, guessed from the first episode and from what was said.
 
-A role is said as NAME=ROLE, NAME=pixels:CAMERA or NAME=skip. Arrays in the role action are put side by side into one
-column `action`.
+A role is said as NAME=ROLE, NAME=pixels:CAMERA or NAME=skip. Arrays in the role action, such as `action_x` and
+`action_y`, are put side by side into one column `action`.
 """
 
 import re
@@ -20,7 +20,7 @@ ACTION = "action"
 
 _ROLES: dict[str, ColumnRole | None] = {**{role: role for role in get_args(ColumnRole)}, "skip": None}
 _GUESSES: tuple[tuple[ColumnRole, str], ...] = (
-    ("action", r"actions?|act|controls?|commands?"),
+    ("action", r"(actions?|act|controls?|commands?)([_.]d?[a-z])?"),
     ("proprio", r".*(proprio|qpos|qvel|joint|gripper|agent_pos|end_?effector|ee_).*"),
     ("state", r".*(state|obs|pos|sim).*"),
 )
@@ -74,11 +74,18 @@ def plan_columns(arrays: Arrays, said: Mapping[str, tuple[ColumnRole | None, str
             uses.append(Use(sources=(name,), spec=spec))
     if not actions:
         raise DataError(
-            f"{where}: none of the arrays {', '.join(arrays)} looks like actions. Say which one is: "
-            f"`--roles {next(iter(arrays), 'NAME')}=action`."
+            f"{where}: none of the arrays {', '.join(arrays)} looks like actions. Say which are, for example "
+            f"`--roles {_likely_actions(arrays)}`; several become one column, side by side."
         )
     spec = ColumnSpec(name=ACTION, kind="array", dtype="", shape=(), role="action")
     return [*uses, Use(sources=tuple(actions), spec=spec)]
+
+
+def _likely_actions(arrays: Arrays) -> str:
+    """Roles as they would be typed: numbers whose name speaks of acting, or the first numbers there are."""
+    numbers = [name for name, array in arrays.items() if _guess(name, array)[0] not in (None, "pixels")]
+    acting = [name for name in numbers if re.search(r"act|control|command", name.lower())]
+    return " ".join(f"{name}=action" for name in acting or numbers[:1] or ["NAME"])
 
 
 def is_pictures(array: NDArray[Any]) -> bool:

@@ -154,6 +154,8 @@ def read_meta(path: Path) -> StoreMeta:
             f"{path} is not a data set: it has no {META_NAME}. Give the folder that `dualwm data collect` or "
             "`dualwm data import` wrote."
         ) from None
+    except NotADirectoryError:
+        raise DataError(f"{path} should be the folder of a data set, and it is a file. Check the path.") from None
     except (OSError, ValueError) as problem:
         raise DataError(
             f"{file} should hold JSON and cannot be read ({problem}). The file is damaged: copy it again from its "

@@ -1,7 +1,8 @@
 """Worlds: simulators that are set to a state, stepped many at a time, drawn at any size and judged by a named rule.
 
 This room knows nothing of models, data sets or evaluation. `get_world("tworoom")` gives a `World`; importing the room
-also registers the Gymnasium environments, so `gymnasium.make("dualwm.envs:dualwm/TwoRoom-v0")` works from anywhere.
+also registers the Gymnasium environments, so `gymnasium.make("dualwm.envs:dualwm/TwoRoom-v0")` works from anywhere, and
+`gymnasium.make("dualwm/TwoRoom-v0")` once this room is imported: Gymnasium looks for no plugins since its version 1.
 """
 
 import gymnasium

@@ -32,7 +32,7 @@ from typing import Any, cast
 import torch
 import torch.distributed as dist
 
-from dualwm.errors import RecipeError
+from dualwm.errors import RecipeError, did_you_mean
 from dualwm.shapes import Tensor
 
 _PATIENCE = timedelta(hours=12)
@@ -121,6 +121,11 @@ class Processes:
             self.barrier()
 
 
+def speaks() -> bool:
+    """Whether this process is the one that speaks to the user; `torchrun` numbers those it launches."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def start(device: str = "auto") -> Generator[Processes, None, None]:
     """This process's place among those `torchrun` launched, or alone; `device` is "auto", "cpu", "cuda", "mps", ..."""
@@ -142,12 +147,19 @@ def choose_device(device: str = "auto", local_rank: int = 0) -> torch.device:
     """The device to compute on: "auto" takes this process's own GPU where there is one, else the CPU."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    if device == "cuda" and torch.cuda.is_available():
-        return torch.device("cuda", local_rank % torch.cuda.device_count())
-    missing = {"cuda": not torch.cuda.is_available(), "mps": not torch.backends.mps.is_available()}
-    if missing.get(device.split(":")[0], False):
-        raise RecipeError(f"The device {device!r} was asked for, but this torch build finds none here. Use 'cpu'.")
-    return torch.device(device)
+    kind, colon, number = device.partition(":")
+    there = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    if kind not in there or (colon and not number.isdigit()):
+        raise RecipeError(
+            "A device is cpu, cuda, mps, one by its number such as cuda:1, or auto for a GPU where there is one; found "
+            f"{device!r}. {did_you_mean(kind, ['auto', *there])}"
+        )
+    if int(number or 0) >= there[kind]:
+        raise RecipeError(
+            f"The device {device!r} was asked for, and torch finds {there[kind] or 'none'} of that kind here. "
+            "Use 'auto' or 'cpu'; `dualwm doctor` says which build of torch this is."
+        )
+    return torch.device("cuda", local_rank % there["cuda"]) if device == "cuda" else torch.device(device)
 
 
 def _all_reduced(x: Tensor) -> Tensor:

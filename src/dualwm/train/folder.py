@@ -6,15 +6,31 @@ OUT/checkpoints/     the newest two
 """
 
 import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dualwm.errors import RecipeError, SystemFolderError
-from dualwm.files import only_writer, write_whole
+from dualwm.files import PART_SUFFIX, only_writer, write_whole
 
 FORMAT = 1
+_SHOWN = 5
+"""Names or differences that a message lists; the others are counted."""
+
+
+def refuse_foreign(out: Path) -> None:
+    """Refuse a path that is no folder, and a folder that holds anything but a run. Nothing is written."""
+    if out.exists() and not out.is_dir():
+        raise SystemFolderError(f"{out} should be the folder of a run, and it is a file. Give another --out.")
+    if not out.exists() or (out / "run.json").exists():
+        return
+    strangers = sorted(p.name for p in out.iterdir() if not p.name.startswith(".") and p.suffix != PART_SUFFIX)
+    if strangers:
+        raise SystemFolderError(
+            f"{out} should be a new folder, or one with a run in it, and it holds no run.json but "
+            f"{_few(strangers, ', ')}. Give another --out: nothing is written among files that something else left."
+        )
 
 
 def claim(out: Path, settings: Mapping[str, Any]) -> None:
@@ -22,12 +38,6 @@ def claim(out: Path, settings: Mapping[str, Any]) -> None:
     settings = json.loads(json.dumps(settings))
     path = out / "run.json"
     if not path.exists():
-        strangers = [p.name for p in out.glob("checkpoints/*.json")] if out.exists() else []
-        if strangers:
-            raise SystemFolderError(
-                f"{out} holds checkpoints ({', '.join(strangers)}) but no run.json, so nobody can tell whose they are. "
-                "Give another --out, or remove the folder to begin anew."
-            )
         write_whole(path, json.dumps({"format": FORMAT, "settings": settings}, indent=1) + "\n")
         return
     try:
@@ -41,7 +51,7 @@ def claim(out: Path, settings: Mapping[str, Any]) -> None:
     if different:
         raise RecipeError(
             f"{out} holds a run with other settings, and continuing it with these would mix two runs. "
-            f"Different: {'; '.join(different)}. "
+            f"Different: {_few(different, '; ')}. "
             "Type the command the run was started with, or give another --out to begin a new one."
         )
 
@@ -66,10 +76,19 @@ def differences(there: Any, here: Any, where: str = "") -> list[str]:
     return [] if there == here else [f"{where}: the run has {there!r}, now {here!r}"]
 
 
+def _few(phrases: Sequence[str], separator: str) -> str:
+    more = [f"and {len(phrases) - _SHOWN} more"] if len(phrases) > _SHOWN else []
+    return separator.join([*phrases[:_SHOWN], *more])
+
+
 @contextmanager
 def locked(out: Path) -> Generator[None, None, None]:
     """The run's folder, made if it is missing, with a second writer kept out."""
-    out.mkdir(parents=True, exist_ok=True)
+    refuse_foreign(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SystemFolderError(f"{out} cannot be made ({problem}). Give another --out.") from problem
 
     def refuse(holder: str) -> Exception:
         return SystemFolderError(

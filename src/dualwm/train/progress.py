@@ -114,6 +114,11 @@ class Silent(Progress):
         super().__init__(Console(quiet=True))
 
 
+def on_stderr() -> Progress:
+    """Plain lines on standard error, for programs: standard output is left to the result."""
+    return Progress(Console(stderr=True, force_terminal=False))
+
+
 def train_line(stage: str, steps: int, pace: Pace) -> str:
     """One line for one log step."""
     (_, loss), (_, work), (_, left) = train_rows(steps, pace)

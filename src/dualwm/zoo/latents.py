@@ -84,12 +84,15 @@ class LatentCache:
 
     @staticmethod
     def rehearsal(model: DualWM, inputs: TrainingInputs, *, frame_skip: int, low_steps: int) -> Rehearsal:
-        """Zero latents of the right shape; seconds and bytes of encoding, measured on one small chunk."""
+        """Zero latents of the right shape; seconds and bytes of encoding, measured on as few rows as tell something."""
         rows = inputs.store.total_rows
-        few = min(rows, 512)
-        began = time.perf_counter()
-        LatentCache(Path(), inputs)._encode(model, np.arange(few))
-        seconds = (time.perf_counter() - began) / few * rows
+        few, seconds = 0, 0.0
+        while few < min(rows, 512) and seconds < 0.5:
+            few = min(rows, max(8, 4 * few))
+            began = time.perf_counter()
+            LatentCache(Path(), inputs)._encode(model, np.arange(few))
+            seconds = time.perf_counter() - began
+        seconds *= rows / few
         train, _ = window_sources(inputs, BLIND, frame_skip=frame_skip, low_steps=low_steps)
         blank = np.zeros((1, model.config.low.width), np.float32)
         source = _LatentWindows(train, np.broadcast_to(blank, (rows, blank.shape[1])))

@@ -1,6 +1,7 @@
 """A recipe: everything a training command needs to know, as one frozen value."""
 
 import importlib.util
+import reprlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -77,11 +78,19 @@ def _recipe_in(file: Path, function: str) -> Recipe:
     sys.modules[spec.name] = module  # where dataclasses look for the module they are defined in
     spec.loader.exec_module(module)
     made = getattr(module, function, None)
-    found = made() if callable(made) else None
-    if not isinstance(found, Recipe):
+    if not callable(made):
         raise RecipeError(
-            f"{file} should have a function {function!r} that takes nothing and returns a Recipe, and has "
-            f"{'one that returns ' + type(found).__name__ if callable(made) else 'none'}. "
+            f"{file} should have a function {function!r} that takes nothing and returns a Recipe, and has none. "
             f"{did_you_mean(function, [name for name in vars(module) if not name.startswith('_')])}"
         )
+    found = made()
+    if not isinstance(found, Recipe):
+        raise RecipeError(
+            f"The function {function!r} in {file} should return a Recipe, and returned {_in_short(found)}. Does it "
+            "lack a `return`? `dualwm.recipes.find_recipe` gives one to begin with."
+        )
     return found
+
+
+def _in_short(value: Any) -> str:
+    return "None" if value is None else f"{reprlib.repr(value)} of type {type(value).__name__}"

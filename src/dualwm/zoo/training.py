@@ -2,9 +2,10 @@
 
 import json
 import platform
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,17 @@ from dualwm.envs.base import World, episodes, get_world
 from dualwm.errors import DataError, RecipeError
 from dualwm.reduce import ALONE, Reduce
 from dualwm.registry import to_plain
-from dualwm.train.distributed import start
+from dualwm.train.distributed import choose_device, start
 from dualwm.train.estimate import Estimate, estimate
 from dualwm.train.fit import Summary, fit
+from dualwm.train.folder import refuse_foreign
 from dualwm.train.progress import Progress, Silent
 from dualwm.zoo.method import Draw, Sees, TrainingInputs
 from dualwm.zoo.recipe import Recipe
 from dualwm.zoo.system import Bank, System
 
 BANK_FRAMES = 2000
+_REHEARSED_EPISODES = 20
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def world_of(recipe: Recipe) -> World | None:
 def recorded(recipe: Recipe, folder: Path, command: str, progress: Progress | None = None) -> Store:
     """The recipe's own data set in `folder`: opened, continued, or recorded now. Without a world it must be there."""
     world = world_of(recipe)
-    there = len(Store.open(folder)) if (folder / "meta.json").exists() else 0
+    there = _episodes_in(folder)
     if world is None or there >= recipe.episodes:
         return Store.open(folder)
     if progress is not None:
@@ -70,6 +73,10 @@ def recorded(recipe: Recipe, folder: Path, command: str, progress: Progress | No
         if not there:
             raise
         raise DataError(f"{problem} To train on its {there:,} episodes as they are, add --data {folder}.") from problem
+
+
+def _episodes_in(folder: Path) -> int:
+    return len(Store.open(folder)) if (folder / "meta.json").exists() else 0
 
 
 def as_it_is(recipe: Recipe, folder: Path, progress: Progress) -> Store:
@@ -155,6 +162,7 @@ def train(
     With `record` the folder `data` is the recipe's own, recorded and continued as need be; otherwise it is only read.
     """
     began = time.time()
+    refuse_foreign(out)  # before anything is recorded
     with start(device) as processes:
         progress = (progress or Progress()) if processes.first else Silent()
         with processes.first_then_others():
@@ -258,10 +266,30 @@ def bank_of(system: System, store: Store, split: Split) -> Bank | None:
     return Bank(states.astype(np.float32), latents) if latents else None
 
 
-def rehearse(recipe: Recipe, out: Path, data: Path, seed: int, command: str) -> Estimate:
-    """Time a few steps of every stage and say what the whole will take."""
-    inputs = inputs_of(recipe, recorded(recipe, data, command), world_of(recipe))
-    return estimate(build(recipe, seed), recipe.method.stages(inputs), seed=seed)
+def rehearse(
+    recipe: Recipe, data: Path, *, record: bool = True, seed: int = 0, device: str = "auto", progress: Progress
+) -> Estimate:
+    """Time a few steps of every stage and say what the whole will take. Nothing is trained, and nothing recorded.
+
+    Where the recipe's own data set is not there yet, a few episodes stand for it that are thrown away.
+    """
+    chosen = choose_device(device)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        few = min(_REHEARSED_EPISODES, recipe.episodes)
+        if record and _episodes_in(data) < few:
+            progress.note(f"{data} is not recorded yet: {few} episodes, simulated for a moment, stand for it.")
+            store = recorded(replace(recipe, episodes=few), Path(scratch), "")
+        else:
+            store = Store.open(data)
+        inputs = inputs_of(recipe, store, world_of(recipe))
+        return estimate(
+            build(recipe, seed).to(chosen),
+            recipe.method.stages(inputs),
+            seed=seed,
+            device=chosen,
+            progress=progress,
+            data_share=min(1.0, len(store) / recipe.episodes) if record else 1.0,
+        )
 
 
 def _provenance(

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from data_toy import episode, meta
+from data_toy import episode, meta, write
 
 from dualwm.cli.data import CheckArgs, CollectArgs, ImportArgs, ShowArgs, check, collect, import_, show
 from dualwm.data.collections import collection_of
@@ -111,3 +111,42 @@ def test_an_empty_data_set_can_be_shown(tmp_path, capsys):
     Writer(tmp_path / "set", meta()).close()
     assert show(ShowArgs(data=tmp_path / "set")) == 0
     assert "0 episodes" in capsys.readouterr().out
+
+
+def test_fewer_episodes_than_are_there_are_told_so_and_kept(collected, capsys):
+    digest = Store.open(collected).digest
+    assert collect(CollectArgs(world="tworoom", out=collected, episodes=5, max_env_steps=60)) == 0
+    said = capsys.readouterr()
+    assert "holds 12 episodes already, more than 5; none was recorded or removed" in said.out
+    assert "12 of 5" not in said.err
+    assert Store.open(collected).digest == digest
+
+
+@pytest.mark.parametrize("started", ["/home/me/.venv/bin/dualwm", "/home/me/src/dualwm/__main__.py"])
+def test_what_made_a_data_set_is_kept_as_it_would_be_typed_again(tmp_path, monkeypatch, capsys, started):
+    monkeypatch.setattr("sys.argv", [started, "data", "collect", "tworoom", "--out", "my set"])
+    assert collect(CollectArgs(world="tworoom", out=tmp_path / "set", episodes=1, max_env_steps=60)) == 0
+    assert Store.open(tmp_path / "set").meta.created["command"] == "dualwm data collect tworoom --out 'my set'"
+
+
+def test_windows_of_a_recipe_of_ones_own_are_counted_and_without_any_it_is_said_how(tmp_path, capsys):
+    write(tmp_path / "set", [90, 95])
+    assert check(CheckArgs(data=tmp_path / "set")) == 0
+    assert "No windows were counted" in (said := capsys.readouterr().out)
+    assert "--recipes FILE.py:FUNCTION" in said
+    assert "--windows" in said
+    file = tmp_path / "own.py"
+    file.write_text(
+        "from dataclasses import replace\nfrom dualwm.recipes import find_recipe\n\n"
+        "def mine():\n    return replace(find_recipe('tworoom/tiny'), name='mine', world='')\n"
+    )
+    check(CheckArgs(data=tmp_path / "set", recipes=(f"{file}:mine",)))
+    said = capsys.readouterr().out
+    assert "mine low (8 low steps at frame skip 5, 36 rows) gets 115 windows" in said
+    assert "No windows were counted" not in said
+
+
+def test_a_file_in_the_place_of_a_data_set_is_no_damaged_data_set(tmp_path):
+    (tmp_path / "note").write_text("x")
+    with pytest.raises(DataError, match="should be the folder of a data set, and it is a file"):
+        show(ShowArgs(data=tmp_path / "note"))

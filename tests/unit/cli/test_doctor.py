@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dualwm import errors
 from dualwm.cli import doctor
 from dualwm.cli.doctor import Args, run
 from dualwm.errors import WorldError
@@ -50,7 +51,7 @@ def test_a_world_that_does_not_draw_is_said_with_its_reason(tmp_path, capsys, mo
     assert "tworoom does not run here: tworoom: no display" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("installed", "says"), [(True, "plots: installed"), (False, "pip install 'dualwm[plots]'")])
+@pytest.mark.parametrize(("installed", "says"), [(True, "plots: installed"), (False, "pip install -e '.[plots]'")])
 def test_an_extra_is_installed_or_told_how(monkeypatch, installed, says):
     class Metadata:
         def get_all(self, key: str) -> list[str]:
@@ -67,3 +68,9 @@ def test_an_extra_is_installed_or_told_how(monkeypatch, installed, says):
     (finding,) = doctor._extras()
     assert says in finding.line
     assert finding.facts["missing"] == ([] if installed else ["drawing-lib"])
+
+
+def test_outside_a_clone_an_extra_is_installed_by_the_packages_name(tmp_path, monkeypatch):
+    assert errors.line_that_installs("plots") == "pip install -e '.[plots]'"
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "site-packages" / "dualwm" / "errors.py"))
+    assert errors.line_that_installs("plots") == "pip install 'dualwm[plots]'"

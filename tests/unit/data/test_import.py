@@ -360,3 +360,21 @@ def test_words_in_a_csv_are_left_out(tmp_path):
     lines = file.read_text().splitlines()
     file.write_text("\n".join([lines[0] + ",mood", *(line + ",calm" for line in lines[1:])]))
     assert "mood" not in roles(load(source, tmp_path / "set"))
+
+
+@pytest.mark.parametrize(("x", "y"), [("action_x", "action_y"), ("action.dx", "action.dy")])
+def test_components_of_an_action_named_by_letters_are_one_action(tmp_path, x, y):
+    columns = episode(0, 6).columns
+    save_pictures(tmp_path / "in" / "ep0", columns["front"])
+    first, second = np.nan_to_num(columns["action"]).T.tolist()
+    write_csv(tmp_path / "in" / "ep0" / "log.csv", {x: first, y: second})
+    done = load(tmp_path / "in", tmp_path / "set")
+    assert roles(done) == {"front": "pixels", "action": "action"}
+    np.testing.assert_array_equal(done.store.episode(0).columns["action"], columns["action"])
+
+
+def test_the_remedy_for_missing_actions_names_numbers_that_could_be_some(tmp_path):
+    save_pictures(tmp_path / "in" / "ep0" / "cam", episode(0, 3).columns["front"])
+    write_csv(tmp_path / "in" / "ep0" / "log.csv", {"t": [0, 1, 2], "act_left": [1.5, 2, 0], "act_right": [0, 1.5, 2]})
+    with pytest.raises(DataError, match="--roles act_left=action act_right=action`"):
+        load(tmp_path / "in", tmp_path / "set")

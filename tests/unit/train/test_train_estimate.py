@@ -6,8 +6,11 @@ import pytest
 import torch
 from train_toy import SETTINGS, High, Low, Toy
 
+from dualwm.errors import RecipeError
 from dualwm.train.distributed import choose_device, start
-from dualwm.train.estimate import estimate, resident_bytes
+from dualwm.train.estimate import estimate
+from dualwm.train.memory import free_bytes, resident_bytes
+from dualwm.train.progress import Silent
 from dualwm.train.stage import Rehearsal
 
 
@@ -64,8 +67,9 @@ def test_slow_steps_are_not_all_waited_for():
             calls.append(step.step)
             return super().terms(model, batch, step)
 
-    estimate(Toy(), [Slow()], seed=0, steps=100, patience_s=0.0)
-    assert len(calls) == 5
+    (stage,) = estimate(Toy(), [Slow()], seed=0, steps=100, patience_s=0.0).stages
+    assert stage.timed_samples < stage.batch_size
+    assert len(calls) == 2 + 5, "two forward passes find the part to time, five steps are timed"
 
 
 def test_optimiser_memory_counts_trained_parameters_once():
@@ -75,8 +79,43 @@ def test_optimiser_memory_counts_trained_parameters_once():
     assert high.optimiser_bytes == 3 * 4 * sum(p.numel() for p in model.head.parameters())
 
 
-def test_the_resident_set_is_plausible():
+def test_the_memory_taken_and_left_is_plausible():
     assert 50e6 < resident_bytes() < 50e9
+    assert 1e6 < free_bytes(torch.device("cpu")) < 1e14
+
+
+class Proportional(Low):
+    """Each sample takes 3 ms and holds 4 MB."""
+
+    def terms(self, model, batch, step):
+        time.sleep(0.003 * len(batch["x"]))
+        terms = super().terms(model, batch, step)
+        held = torch.ones(len(batch["x"]), 1_000_000) * terms["fit"]
+        return terms | {"fit": held.square().mean().sqrt()}
+
+
+def test_what_does_not_fit_is_timed_in_part_scaled_and_said(monkeypatch):
+    """Twice the samples may take half of the free memory, gradients included: 150 MB allow one doubling at most."""
+    monkeypatch.setattr("dualwm.train.estimate.free_bytes", lambda device: 150_000_000)
+    progress, said = Silent(), []
+    monkeypatch.setattr(progress, "note", said.append)
+    settings = replace(SETTINGS, steps=1000, batch_size=64)
+    found = estimate(Toy(), [Proportional(settings)], seed=0, steps=2, progress=progress)
+    (stage,) = found.stages
+    assert stage.timed_samples in (4, 8)
+    assert stage.step_ms >= 64 * 3
+    assert stage.activation_bytes > 200e6
+    assert f"scaled from {stage.timed_samples} of 64 samples" in found.text()
+    assert any(f"{stage.timed_samples} of its 64 samples" in note for note in said)
+
+
+def test_stages_on_a_share_of_the_data_cost_as_much_as_on_all_of_it_to_prepare():
+    class Told(High):
+        def rehearsal(self, model):
+            return Rehearsal(source=super().rehearsal(model).source, prepare_s=3.0, disk_bytes=500)
+
+    (stage,) = estimate(Toy(), [Told()], seed=0, steps=2, data_share=0.01).stages
+    assert (stage.prepare_s, stage.disk_bytes) == (pytest.approx(300), 50_000)
 
 
 def test_without_torchrun_one_process_is_alone(monkeypatch):
@@ -92,3 +131,9 @@ def test_a_device_that_is_not_there_is_refused_by_name():
     assert choose_device("auto").type == "cpu"
     with pytest.raises(Exception, match="'cuda:1' was asked for"):
         choose_device("cuda:1")
+
+
+@pytest.mark.parametrize("device", ["cda", "cuda:", "cpu:x", "meta"])
+def test_a_device_of_no_such_name_is_refused_and_the_known_ones_named(device):
+    with pytest.raises(RecipeError, match=f"cpu, cuda, mps.*found '{device}'"):
+        choose_device(device)

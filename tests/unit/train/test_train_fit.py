@@ -396,3 +396,34 @@ def test_a_person_sees_all_the_numbers(tmp_path, terminal):
         "effective rank", "KL per macro dim", "█▄", "is finished",
     ):  # fmt: skip
         assert words in shown, words
+
+
+def test_only_the_first_differences_are_listed_and_the_others_counted(tmp_path):
+    stopped(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text())
+    run["settings"]["recipe"] = {f"setting {i}": i for i in range(40)}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    with pytest.raises(RecipeError, match=r"setting 1: the run has 1, now 'nothing'.*; and 35 more\.") as refused:
+        train(tmp_path)
+    assert str(refused.value).count("the run has") == 5
+
+
+@pytest.mark.parametrize("foreign", ["meta.json", "outcomes.jsonl", "model.safetensors"])
+def test_a_folder_of_something_else_is_not_written_into(tmp_path, foreign):
+    (tmp_path / foreign).write_text("{}")
+    with pytest.raises(SystemFolderError, match=rf"holds no run\.json but {foreign}.*another --out"):
+        train(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [foreign]
+
+
+def test_what_a_killed_beginning_left_is_no_stranger(tmp_path):
+    (tmp_path / ".lock").write_text("12")
+    (tmp_path / "run.json.12.part").write_text("{")
+    assert train(tmp_path)[1].finished
+
+
+def test_a_file_in_the_place_of_a_run_or_above_it_is_said_in_a_paragraph(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for out in (tmp_path / "file", tmp_path / "file" / "run"):
+        with pytest.raises(SystemFolderError, match="another --out"):
+            train(out)
