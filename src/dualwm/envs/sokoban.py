@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualwm.envs import sokoban_behaviour, sokoban_draw, sokoban_path
-from dualwm.envs.base import Column, Floats, choose
+from dualwm.envs.base import Column, Floats, choose, drawn_column
 from dualwm.envs.sokoban_behaviour import Behaviour
 from dualwm.envs.sokoban_core import (
     ACTIONS,
@@ -35,30 +35,21 @@ class Sokoban:
 
     behaviour: Behaviour = field(default_factory=Behaviour)
 
-    name: ClassVar[str] = "sokoban"
-    action_dim: ClassVar[int] = ACTIONS
-    discrete: ClassVar[bool] = True
-    action_low: ClassVar[float] = 0.0
-    action_high: ClassVar[float] = 1.0
-    noop_action: ClassVar[tuple[float, ...]] = (1.0, 0.0, 0.0, 0.0, 0.0)
-    cameras: ClassVar[tuple[str, ...]] = ("front",)
-    state_width: ClassVar[int] = 6
-    rules: ClassVar[tuple[str, ...]] = ("gap4", "exact")
-    variants: ClassVar[tuple[str, ...]] = ("push",)
-    columns: ClassVar[tuple[ColumnSpec, ...]] = (
+    name = "sokoban"
+    action_dim = ACTIONS
+    discrete = True
+    action_low = 0.0
+    action_high = 1.0
+    noop_action = (1.0, 0.0, 0.0, 0.0, 0.0)
+    cameras = ("front",)
+    state_width = 6
+    rules = ("gap4", "exact")
+    variants = ("push",)
+    columns = (
         ColumnSpec(name="cells", kind="array", dtype="uint8", shape=(6,), role="state"),
         ColumnSpec(name="proprio", kind="array", dtype="float32", shape=(2,), role="proprio"),
         ColumnSpec(name="action", kind="array", dtype="float32", shape=(ACTIONS,), role="action"),
-        ColumnSpec(
-            name="pixels",
-            kind="drawn",
-            dtype="uint8",
-            shape=(-1, -1, 3),
-            role="pixels",
-            camera="front",
-            drawer="sokoban",
-            draws_from="cells",
-        ),
+        drawn_column("sokoban", "cells"),
     )
 
     @property

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualwm.envs import tworoom_behaviour, tworoom_draw, tworoom_path
-from dualwm.envs.base import Column, Floats, choose, state_rows
+from dualwm.envs.base import Column, Floats, choose, drawn_column, state_rows
 from dualwm.envs.tworoom_behaviour import Behaviour
 from dualwm.envs.tworoom_core import COLLISIONS, REACH, WALL_X, TwoRoomSimulation, distance
 from dualwm.errors import WorldError
@@ -21,29 +21,20 @@ class TwoRoom:
 
     behaviour: Behaviour = field(default_factory=Behaviour)
 
-    name: ClassVar[str] = "tworoom"
-    action_dim: ClassVar[int] = 2
-    discrete: ClassVar[bool] = False
-    action_low: ClassVar[float] = -1.0
-    action_high: ClassVar[float] = 1.0
-    cameras: ClassVar[tuple[str, ...]] = ("front",)
-    state_width: ClassVar[int] = 2
-    rules: ClassVar[tuple[str, ...]] = ("reach16",)
-    variants: ClassVar[tuple[str, ...]] = tuple(COLLISIONS)
-    columns: ClassVar[tuple[ColumnSpec, ...]] = (
+    name = "tworoom"
+    action_dim = 2
+    discrete = False
+    action_low = -1.0
+    action_high = 1.0
+    cameras = ("front",)
+    state_width = 2
+    rules = ("reach16",)
+    variants = tuple(COLLISIONS)
+    columns = (
         ColumnSpec(name="pos_agent", kind="array", dtype="float32", shape=(2,), role="state"),
         ColumnSpec(name="proprio", kind="array", dtype="float32", shape=(2,), role="proprio"),
         ColumnSpec(name="action", kind="array", dtype="float32", shape=(2,), role="action"),
-        ColumnSpec(
-            name="pixels",
-            kind="drawn",
-            dtype="uint8",
-            shape=(-1, -1, 3),
-            role="pixels",
-            camera="front",
-            drawer="tworoom",
-            draws_from="pos_agent",
-        ),
+        drawn_column("tworoom", "pos_agent"),
     )
 
     @property
