@@ -89,6 +89,10 @@ class Sokoban:
         """Fewest environment steps from each start to its whole goal state, the agent's cell included; exact, (b,)."""
         return sokoban_path.path_env_steps(lawful_cells("starts", starts), lawful_cells("goals", goals))
 
+    def planar(self, states: Floats) -> NDArray[np.float64]:
+        """Where on the picture the agent is, as shares of its width and height, (b, 2)."""
+        return (states[:, 1::-1] + 0.5) / SIDE
+
     def facts(self, start: Floats, goal: Floats) -> dict[str, float]:
         """`box_gap`, the least number of pushes the goal could take, and `agent_gap`, in cells."""
         starts, goals = np.atleast_2d(start), np.atleast_2d(goal)
