@@ -7,6 +7,7 @@ random in it is a function of the seeds it is given.
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, runtime_checkable
 
@@ -129,6 +130,12 @@ def episodes(world: World, seeds: Sequence[int], max_env_steps: int) -> list[dic
     if together is not None:
         return together(seeds, max_env_steps)
     return [world.episode(seed, max_env_steps) for seed in seeds]
+
+
+def recorder(name: str) -> tuple[World, Callable[[Sequence[int], int], list[dict[str, Column]]]]:
+    """A world by name, and its behaviour as a function of seeds and a cap on environment steps."""
+    world = get_world(name)
+    return world, partial(episodes, world)
 
 
 def replay(

@@ -3,11 +3,10 @@
 import hashlib
 import importlib.util
 import sys
-import traceback
 from pathlib import Path
 from types import ModuleType
 
-from dualwm.errors import WorldError
+from dualwm.errors import WorldError, in_one_line
 
 SUFFIX = ".py"
 ATTRIBUTE = "WORLD"
@@ -48,17 +47,6 @@ def _module(file: Path) -> ModuleType:
             raise
         raise WorldError(
             f"{file} should define a world and stopped with an exception when it was executed: "
-            f"{said(problem, file)}. Mend the file; `python {file}` shows the whole traceback."
+            f"{in_one_line(problem, file)}. Mend the file; `python {file}` shows the whole traceback."
         ) from problem
     return module
-
-
-def said(problem: Exception, file: Path | None = None) -> str:
-    """An exception in one line, with the last place it passed in `file` (or anywhere, if it did not pass there)."""
-    if isinstance(problem, SyntaxError):
-        return f"SyntaxError: {problem.msg}, line {problem.lineno}"
-    frames = traceback.extract_tb(problem.__traceback__)
-    inside = [frame for frame in frames if file is not None and Path(frame.filename) == file]
-    place = f", at {Path(frame.filename).name}:{frame.lineno}" if (frame := (inside or frames or [None])[-1]) else ""
-    words = str(problem).strip().splitlines()
-    return f"{type(problem).__name__}{f': {words[0]}' if words else ''}{place}"

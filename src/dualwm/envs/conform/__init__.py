@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dualwm.envs.base import missing_members
 from dualwm.envs.conform import episodes, looks, members, motion, success
 from dualwm.envs.conform.sample import Law, Sample
-from dualwm.envs.world_file import said
+from dualwm.errors import in_one_line
 
 __all__ = ["Verdict", "check_world"]
 
@@ -72,7 +72,7 @@ def _ask(name: str, law: Law, sample: Sample) -> Verdict:
     try:
         complaints += _first(law(sample))
     except Exception as problem:  # a world's own exception is a finding like any other
-        complaints.append(f"The world stopped with an exception, {said(problem)}.")
+        complaints.append(f"The world stopped with an exception, {in_one_line(problem)}.")
     return Verdict(law=name, complaints=tuple(complaints))
 
 
