@@ -45,8 +45,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "src/dualwm/envs/tworoom_core.py",
-        "SPEED * np.clip(actions.astype(np.float64), -1.0, 1.0)",
-        "SPEED * actions.astype(np.float64)",
+        "SPEED * np.clip(rows, -1.0, 1.0)",
+        "SPEED * rows",
         "tests/unit/envs/test_tworoom_motion.py::test_positions_are_clamped_to_21_and_203_and_actions_to_one",
     ),
     Mutant(

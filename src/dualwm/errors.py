@@ -12,6 +12,7 @@ A message is one paragraph: what was expected, what came, where it came from, an
 """
 
 import difflib
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -65,3 +66,14 @@ def line_that_installs(extra: str) -> str:
     """What to type for an optional group of libraries: from inside the clone, where the package runs from one."""
     clone = Path(__file__).parents[2] / "pyproject.toml"
     return f"pip install -e '.[{extra}]'" if clone.is_file() else f"pip install 'dualwm[{extra}]'"
+
+
+def in_one_line(problem: Exception, file: Path | None = None) -> str:
+    """An exception in one line, with the last place it passed in `file` (or anywhere, if it did not pass there)."""
+    if isinstance(problem, SyntaxError):
+        return f"SyntaxError: {problem.msg}, line {problem.lineno}"
+    frames = traceback.extract_tb(problem.__traceback__)
+    inside = [frame for frame in frames if file is not None and Path(frame.filename) == file]
+    place = f", at {Path(frame.filename).name}:{frame.lineno}" if (frame := (inside or frames or [None])[-1]) else ""
+    words = str(problem).strip().splitlines()
+    return f"{type(problem).__name__}{f': {words[0]}' if words else ''}{place}"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -45,6 +46,8 @@ class CollectArgs:
     """Store pictures of this many pixels a side, where the world would draw them when they are read."""
     codec: Literal["raw", "zlib"] = "raw"
     """How stored pictures are packed."""
+    workers: int | None = None
+    """Processes that record; all cores by default. It never changes a byte."""
     json: bool = False
     """Print one JSON object."""
 
@@ -106,16 +109,20 @@ def collect(args: CollectArgs) -> int:
     """Record episodes into a folder, or continue doing so."""
     from dualwm.data.collect import collect as record_into
     from dualwm.data.collections import first_seed
-    from dualwm.envs.base import episodes, get_world
+    from dualwm.data.crew import Crew, usable_cores
+    from dualwm.envs.base import recorder
 
-    world = get_world(args.world)
+    world, record = recorder(args.world)
+    workers = usable_cores() if args.workers is None else args.workers
+    if workers < 1:
+        raise DataError(f"--workers should be at least 1, found {workers}.")
     seed = first_seed(args.collection, args.seed, args.episodes)
     started = time.perf_counter()
     with _progress(f"episodes of {args.world}") as progress:
         store = record_into(
             world,
             args.out,
-            record=lambda seeds, max_env_steps: episodes(world, seeds, max_env_steps),
+            record=record,
             episodes=args.episodes,
             seed=seed,
             max_env_steps=args.max_env_steps,
@@ -123,6 +130,7 @@ def collect(args: CollectArgs) -> int:
             stored_size=args.store_frames,
             codec=None if args.codec == "raw" else args.codec,
             command=typed(),
+            crew=Crew(workers=workers, open=partial(recorder, args.world)),
             progress=progress,
         )
     facts = _summary(args.out, store) | {

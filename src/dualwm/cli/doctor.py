@@ -107,7 +107,9 @@ def _torch() -> Finding:
 def _threads() -> Finding:
     import torch
 
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    from dualwm.data.crew import usable_cores
+
+    usable = usable_cores()
     used = torch.get_num_threads()
     facts = {"torch": used, "cores": usable, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
     line = f"torch uses {used} of {usable} cores"

@@ -56,6 +56,11 @@ VERBS = (
     _data("collect", "Record episodes of a world into a data set folder."),
     _data("show", "What a data set holds."),
     _data("check", "Look for what spoils training: NaN actions, frozen frames, leakage, unusable lengths."),
+    Verb(
+        name="data check-world",
+        help="Whether a world keeps its promises: exact states, seeds, pictures, success.",
+        module="dualwm.cli.check_world",
+    ),
     _data("import", "Make a data set from npz or npy folders, or from PNG folders with a CSV."),
     _verb("train", "Train a recipe into a System folder; the same command continues it."),
     _verb("eval", "Success of a system on matched tasks, with intervals and floors."),

@@ -4,49 +4,23 @@ Episode i of a folder is recorded with seed `seed + i`. Whatever stops the progr
 first episode that is not there yet; a larger number of episodes extends the folder.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dualwm.data.schema import StoreMeta, created_by
+from dualwm.data.crew import Crew
+from dualwm.data.recording import Plan, Record, Recordable, with_frames
+from dualwm.data.schema import StoreMeta, created_by, row_bytes, stored
 from dualwm.data.store import Store
 from dualwm.data.writer import SHARD_BYTES, Writer
 from dualwm.errors import DataError
-from dualwm.records import Columns, ColumnSpec, Episode
-
-Record = Callable[[Sequence[int], int], Sequence[Columns]]
-"""(seeds, max_env_steps) -> one behaviour episode per seed, the same bytes whatever its batch mates."""
+from dualwm.records import Columns, Episode
 
 _TOGETHER = 64
+"""Episodes recorded, and committed, at a time, if they are small."""
 _COMMIT_BYTES = 64 << 20
-
-
-@runtime_checkable
-class Recordable(Protocol):
-    """What collecting needs to know of a world."""
-
-    @property
-    def name(self) -> str:
-        """The world's name."""
-        ...
-
-    @property
-    def columns(self) -> tuple[ColumnSpec, ...]:
-        """What an episode stores."""
-        ...
-
-    @property
-    def behaviour_law(self) -> Mapping[str, Any]:
-        """How it behaves, as plain data."""
-        ...
-
-    def draw(self, states: NDArray[np.floating[Any]], size: int, camera: str = ...) -> NDArray[np.uint8]:
-        """Pictures of states."""
-        ...
 
 
 def collect(
@@ -62,11 +36,13 @@ def collect(
     codec: str | None = None,
     command: str = "",
     shard_bytes: int = SHARD_BYTES,
+    crew: Crew | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Store:
     """Fill the folder `out` up to `episodes` episodes and open it.
 
-    Drawn columns stay drawn unless `stored_size` asks for their pictures to be stored at that many pixels.
+    Drawn columns stay drawn unless `stored_size` asks for their pictures to be stored at that many pixels. A `crew`
+    records in several processes; the bytes are the same.
     `progress(done, total)` is called with the episodes that are on the disk.
     """
     if episodes < 1 or max_env_steps < 1:
@@ -77,61 +53,35 @@ def collect(
     columns = world.columns
     if stored_size is not None:
         (shown,) = record([seed], 1)
-        columns = tuple(_with_frames(world, spec, shown, stored_size, codec) for spec in columns)
+        columns = tuple(with_frames(world, spec, shown, stored_size, codec) for spec in columns)
     law = {"behaviour": dict(world.behaviour_law), "first_seed": seed, "max_env_steps": max_env_steps}
     meta = StoreMeta(columns=columns, world=world.name, collection=collection, law=law, created=created_by(command))
+    plan = Plan(columns=columns, max_env_steps=max_env_steps)
     with Writer(out, meta, shard_bytes=shard_bytes) as writer:
         progress(min(len(writer.entries), episodes), episodes)
-        first = len(writer.entries)
-        for group in _groups(_recorded(world, record, columns, range(first, episodes), seed, max_env_steps)):
-            writer.append(group)
-            progress(len(writer.entries), episodes)
+        left = range(seed + len(writer.entries), seed + episodes)
+        with closing(_recorded(world, record, crew, plan, left)) as batches:
+            for seeds, found in batches:
+                made = zip(seeds, found, strict=True)
+                writer.append([Episode(id=s - seed, seed=s, source=world.name, columns=rows) for s, rows in made])
+                progress(len(writer.entries), episodes)
     return Store.open(out)
 
 
+def _together(plan: Plan) -> int:
+    """Episodes to record, and to commit, at a time: enough to make waiting cheap, few enough to lose little."""
+    largest = sum(map(row_bytes, stored(plan.columns))) * (plan.max_env_steps + 1)
+    return int(np.clip(_COMMIT_BYTES // largest, 1, _TOGETHER))
+
+
 def _recorded(
-    world: Recordable, record: Record, columns: tuple[ColumnSpec, ...], ids: range, seed: int, max_env_steps: int
-) -> Iterator[Episode]:
-    """The episodes of these ids, in order."""
-    for start in range(ids.start, ids.stop, _TOGETHER):
-        together = range(start, min(start + _TOGETHER, ids.stop))
-        found = record([seed + i for i in together], max_env_steps)
-        assert len(found) == len(together), (len(found), len(together))
-        for i, rows in zip(together, found, strict=True):
-            stored = {spec.name: _stored_rows(world, spec, rows) for spec in columns if spec.kind != "drawn"}
-            yield Episode(id=i, seed=seed + i, source=world.name, columns=stored)
-
-
-def _with_frames(
-    world: Recordable, spec: ColumnSpec, shown: Columns, stored_size: int, codec: str | None
-) -> ColumnSpec:
-    """The specification of a drawn column whose pictures are to be stored; `drawer` still says who drew them.
-
-    How wide a camera's pictures are is for the world to say: `shown`, a first episode, is drawn to see it.
-    """
-    if spec.kind != "drawn":
-        return spec
-    stored = replace(spec, kind="frames", shape=(stored_size, stored_size, 3), codec=codec)
-    return replace(stored, shape=_stored_rows(world, stored, shown).shape[1:])
-
-
-def _stored_rows(world: Recordable, spec: ColumnSpec, rows: Columns) -> NDArray[Any]:
-    if spec.name in rows:
-        return rows[spec.name]
-    assert spec.kind == "frames", f"{world.name} recorded no column {spec.name!r}: {sorted(rows)}"
-    states = rows[str(spec.draws_from)]
-    return world.draw(states.reshape(len(states), -1), spec.shape[0], str(spec.camera))
-
-
-def _groups(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:
-    """Episodes to commit together: enough to make waiting for the disk cheap, few enough to lose little."""
-    group: list[Episode] = []
-    size = 0
-    for episode in episodes:
-        group.append(episode)
-        size += sum(rows.nbytes for rows in episode.columns.values())
-        if len(group) == _TOGETHER or size >= _COMMIT_BYTES:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
+    world: Recordable, record: Record, crew: Crew | None, plan: Plan, seeds: range
+) -> Generator[tuple[Sequence[int], list[Columns]]]:
+    """Batches of seeds and the stored columns of their episodes, in order."""
+    together = _together(plan)
+    batches = [seeds[at : at + together] for at in range(0, len(seeds), together)]
+    if crew is None or crew.workers == 1 or len(batches) < 2:
+        yield from ((batch, plan.record(world, record, batch)) for batch in batches)
+    else:
+        with closing(crew.record(plan, batches)) as made:
+            yield from zip(batches, made, strict=True)

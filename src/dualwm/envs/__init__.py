@@ -7,13 +7,12 @@ also registers the Gymnasium environments, so `gymnasium.make("dualwm.envs:dualw
 
 import gymnasium
 
-from dualwm.envs.base import Simulation, World, episodes, get_world, replay, world_names
+from dualwm.envs.base import Simulation, World, drawn_column, episodes, get_world, replay, world_names
+from dualwm.envs.pure import PureSimulation
 
-__all__ = ["Simulation", "World", "episodes", "get_world", "replay", "world_names"]
+__all__ = ["PureSimulation", "Simulation", "World", "drawn_column", "episodes", "get_world", "replay", "world_names"]
 
 if "dualwm/TwoRoom-v0" not in gymnasium.registry:
     gymnasium.register(id="dualwm/TwoRoom-v0", entry_point="dualwm.envs.tworoom_gym:TwoRoomEnv", max_episode_steps=100)
-if "dualwm/SokobanLong-v0" not in gymnasium.registry:
-    gymnasium.register(
-        id="dualwm/SokobanLong-v0", entry_point="dualwm.envs.sokoban_gym:SokobanEnv", max_episode_steps=125
-    )
+if "dualwm/Sokoban-v0" not in gymnasium.registry:
+    gymnasium.register(id="dualwm/Sokoban-v0", entry_point="dualwm.envs.sokoban_gym:SokobanEnv", max_episode_steps=125)

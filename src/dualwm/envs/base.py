@@ -7,12 +7,14 @@ random in it is a function of the seeds it is given.
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualwm.envs.world_file import SUFFIX, load_world_file
 from dualwm.errors import WorldError, did_you_mean
 from dualwm.records import ColumnSpec
 
@@ -130,6 +132,12 @@ def episodes(world: World, seeds: Sequence[int], max_env_steps: int) -> list[dic
     return [world.episode(seed, max_env_steps) for seed in seeds]
 
 
+def recorder(name: str) -> tuple[World, Callable[[Sequence[int], int], list[dict[str, Column]]]]:
+    """A world by name, and its behaviour as a function of seeds and a cap on environment steps."""
+    world = get_world(name)
+    return world, partial(episodes, world)
+
+
 def replay(
     world: World, starts: Floats, actions: Floats, seeds: Sequence[int] | None = None, variant: str | None = None
 ) -> NDArray[np.float64]:
@@ -159,19 +167,35 @@ def world_names() -> list[str]:
 
 
 def get_world(name: str) -> World:
-    """The world of that name, built in or announced by another package; an unknown name suggests the nearest."""
+    """The world of that name, built in or announced by another package; an unknown name suggests the nearest.
+
+    A name that ends in `.py` is a file that defines a world (see `world_file`).
+    """
+    if name.endswith(SUFFIX):
+        return _a_world(load_world_file(name), f"The file {name} should name a World", "Complete it")
     known = _known()
     if name not in known:
         raise WorldError(f"There is no world named {name!r}. {did_you_mean(name, known)}")
     entry = known[name]
     world = getattr(importlib.import_module(entry.module), entry.attr)()
-    if not isinstance(world, World):
-        raise WorldError(
-            f"The entry point {name!r} of the group 'dualwm.worlds' ({entry.value}) should give a World when called "
-            f"without arguments; it gave a {type(world).__name__}, which lacks some of the members of "
-            "dualwm.envs.World. Report this to the package that announces it."
-        )
-    return world
+    where = f"The entry point {name!r} of the group 'dualwm.worlds' ({entry.value}) should give a World when called"
+    return _a_world(world, f"{where} without arguments", "Report this to the package that announces it")
+
+
+def missing_members(candidate: object) -> list[str]:
+    """What a candidate lacks to be a `World`."""
+    members = [name for name in dir(World) if not name.startswith("_")]
+    return [name for name in members if not hasattr(candidate, name)]
+
+
+def _a_world(candidate: object, expected: str, remedy: str) -> World:
+    if isinstance(candidate, World):
+        return candidate
+    lacking = missing_members(candidate)
+    raise WorldError(
+        f"{expected}; it gave a {type(candidate).__name__}, which lacks {', '.join(lacking)}. {remedy}: "
+        "dualwm.envs.World says what each member is."
+    )
 
 
 def choose(kind: str, name: str, known: Sequence[str], world: str) -> str:
@@ -181,6 +205,26 @@ def choose(kind: str, name: str, known: Sequence[str], world: str) -> str:
     return name
 
 
+def drawn_column(world: str, draws_from: str, camera: str = "front", name: str = "pixels") -> ColumnSpec:
+    """The column of pictures of any size that a world draws from a state column when they are read."""
+    return ColumnSpec(
+        name=name,
+        kind="drawn",
+        dtype="uint8",
+        shape=(-1, -1, 3),
+        role="pixels",
+        camera=camera,
+        drawer=world,
+        draws_from=draws_from,
+    )
+
+
+def states_of(columns: Sequence[ColumnSpec], episode: Mapping[str, Column]) -> NDArray[np.float64]:
+    """The simulator states (rows, state_width) of an episode: its columns of role `state`, side by side."""
+    found = [episode[spec.name] for spec in columns if spec.role == "state"]
+    return np.concatenate([rows.reshape(len(rows), -1) for rows in found], axis=1).astype(np.float64)
+
+
 def state_rows(name: str, values: object, width: int) -> NDArray[np.float64]:
     """`values` as finite float64 rows (b, width), or an error saying what came instead."""
     rows = np.asarray(values, dtype=np.float64)
@@ -188,5 +232,17 @@ def state_rows(name: str, values: object, width: int) -> NDArray[np.float64]:
         raise WorldError(
             f"{name} should be finite numbers of shape (b, {width}), one row per simulator; "
             f"found shape {rows.shape} with {int((~np.isfinite(rows)).sum())} values that are not finite."
+        )
+    return rows
+
+
+def action_rows(world: str, values: object, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """`values` as finite float64 actions (b, action_dim), or an error saying what came instead."""
+    rows = np.asarray(values, dtype=np.float64)
+    if rows.shape != shape or not np.isfinite(rows).all():
+        raise WorldError(
+            f"Actions of {world} should be finite numbers of shape {shape}, one row per simulator; found shape "
+            f"{rows.shape} with {int((~np.isfinite(rows)).sum())} values that are not finite. The last row of a "
+            "recorded episode has no action (NaN): leave it out when replaying."
         )
     return rows

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualwm.envs import sokoban_behaviour, sokoban_draw, sokoban_path
-from dualwm.envs.base import Column, Floats, choose
+from dualwm.envs.base import Column, Floats, choose, drawn_column
 from dualwm.envs.sokoban_behaviour import Behaviour
 from dualwm.envs.sokoban_core import (
     ACTIONS,
@@ -49,16 +49,7 @@ class Sokoban:
         ColumnSpec(name="cells", kind="array", dtype="uint8", shape=(6,), role="state"),
         ColumnSpec(name="proprio", kind="array", dtype="float32", shape=(2,), role="proprio"),
         ColumnSpec(name="action", kind="array", dtype="float32", shape=(ACTIONS,), role="action"),
-        ColumnSpec(
-            name="pixels",
-            kind="drawn",
-            dtype="uint8",
-            shape=(-1, -1, 3),
-            role="pixels",
-            camera="front",
-            drawer="sokoban",
-            draws_from="cells",
-        ),
+        drawn_column("sokoban", "cells"),
     )
 
     @property
@@ -97,6 +88,10 @@ class Sokoban:
     def path_env_steps(self, starts: Floats, goals: Floats) -> NDArray[np.float64]:
         """Fewest environment steps from each start to its whole goal state, the agent's cell included; exact, (b,)."""
         return sokoban_path.path_env_steps(lawful_cells("starts", starts), lawful_cells("goals", goals))
+
+    def planar(self, states: Floats) -> NDArray[np.float64]:
+        """Where on the picture the agent is, as shares of its width and height, (b, 2)."""
+        return (states[:, 1::-1] + 0.5) / SIDE
 
     def facts(self, start: Floats, goal: Floats) -> dict[str, float]:
         """`box_gap`, the least number of pushes the goal could take, and `agent_gap`, in cells."""

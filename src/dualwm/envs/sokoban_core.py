@@ -10,7 +10,7 @@ Inside, a cell is one number, 10 row + column, and everything that is no floor i
 import numpy as np
 from numpy.typing import NDArray
 
-from dualwm.envs.base import Floats, state_rows
+from dualwm.envs.base import Floats, action_rows, state_rows
 from dualwm.errors import WorldError
 
 Cells = NDArray[np.int64]
@@ -78,9 +78,8 @@ class SokobanSimulation:
 
     def step(self, actions: Floats) -> NDArray[np.float64]:
         """Take one action per board, the largest number of each row of (b, 5); the states afterwards."""
-        assert actions.shape == (len(self._cells), ACTIONS), (actions.shape, len(self._cells))
-        assert np.isfinite(actions).all(), actions
-        self._cells = move(self._cells, actions.argmax(axis=1))
+        rows = action_rows("sokoban", actions, (len(self._cells), ACTIONS))
+        self._cells = move(self._cells, rows.argmax(axis=1))
         return self.states
 
     def take(self, rows: NDArray[np.int64]) -> "SokobanSimulation":

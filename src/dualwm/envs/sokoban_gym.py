@@ -1,4 +1,4 @@
-"""`dualwm/SokobanLong-v0` for Gymnasium: one board, five actions, and the goal as the picture of having arranged it."""
+"""`dualwm/Sokoban-v0` for Gymnasium: one board, five actions, and the goal as the picture of having arranged it."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class SokobanEnv(WorldEnv):
     ):
         if goal_env_steps < _SHORTEST_WALK:
             raise WorldError(
-                f"SokobanLong's goals should lie at least {_SHORTEST_WALK} steps of behaviour from the start, or they "
+                f"Sokoban's goals should lie at least {_SHORTEST_WALK} steps of behaviour from the start, or they "
                 f"would be reached before anything was done; found goal_env_steps={goal_env_steps}."
             )
         self.sokoban = Sokoban()

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualwm.envs import tworoom_behaviour, tworoom_draw, tworoom_path
-from dualwm.envs.base import Column, Floats, choose, state_rows
+from dualwm.envs.base import Column, Floats, choose, drawn_column, state_rows
 from dualwm.envs.tworoom_behaviour import Behaviour
-from dualwm.envs.tworoom_core import COLLISIONS, REACH, WALL_X, TwoRoomSimulation, distance
+from dualwm.envs.tworoom_core import CANVAS, COLLISIONS, REACH, WALL_X, TwoRoomSimulation, distance
 from dualwm.errors import WorldError
 from dualwm.records import ColumnSpec
 
@@ -34,16 +34,7 @@ class TwoRoom:
         ColumnSpec(name="pos_agent", kind="array", dtype="float32", shape=(2,), role="state"),
         ColumnSpec(name="proprio", kind="array", dtype="float32", shape=(2,), role="proprio"),
         ColumnSpec(name="action", kind="array", dtype="float32", shape=(2,), role="action"),
-        ColumnSpec(
-            name="pixels",
-            kind="drawn",
-            dtype="uint8",
-            shape=(-1, -1, 3),
-            role="pixels",
-            camera="front",
-            drawer="tworoom",
-            draws_from="pos_agent",
-        ),
+        drawn_column("tworoom", "pos_agent"),
     )
 
     @property
@@ -82,6 +73,10 @@ class TwoRoom:
     def cross_room(self, starts: Floats, goals: Floats) -> NDArray[np.bool_]:
         """Whether start and goal lie on different sides of the wall's centre line, (b,)."""
         return (starts[:, 0] < WALL_X) != (goals[:, 0] < WALL_X)
+
+    def planar(self, states: Floats) -> NDArray[np.float64]:
+        """Where on the picture the agent is, as shares of its width and height, (b, 2)."""
+        return states.astype(np.float64) / CANVAS
 
     def facts(self, start: Floats, goal: Floats) -> dict[str, float]:
         """`path_px`, the shortest way, and `cross_room`, 0 or 1, of one task."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualwm.envs.base import choose, state_rows
+from dualwm.envs.base import action_rows, choose, state_rows
 from dualwm.errors import WorldError
 
 Floats = NDArray[np.floating[Any]]
@@ -121,9 +121,8 @@ class TwoRoomSimulation:
 
     def step(self, actions: Floats) -> Points:
         """Move by 5 px times the actions (b, 2), clamped to [-1, 1]; the positions afterwards."""
-        assert actions.shape == self._states.shape, (actions.shape, self._states.shape)
-        assert np.isfinite(actions).all(), actions
-        moved = self._states + SPEED * np.clip(actions.astype(np.float64), -1.0, 1.0)
+        rows = action_rows("tworoom", actions, self._states.shape)
+        moved = self._states + SPEED * np.clip(rows, -1.0, 1.0)
         new = np.clip(moved, LOW, HIGH)
         self._states = on_float32_grid(self._collide(self._states, new))
         return self._states

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualwm.data.collections import first_seed
-from dualwm.envs.base import Column, World as Behaving, episodes
+from dualwm.envs.base import Column, World as Behaving, episodes, states_of
 from dualwm.errors import ControllerError
 from dualwm.evaluate.needs import Episodes, World
 from dualwm.records import ColumnSpec, Task, TaskSet
@@ -73,8 +73,7 @@ def _behaving(world: World) -> Behaving:
 
 def _way(world: Behaving, walked: dict[str, Column], task: Task, offset: int) -> Actions:
     rows = slice(task.start_row, task.start_row + offset + 1)
-    columns = _in_role(world.columns, "state")
-    states = np.concatenate([walked[name][rows].reshape(len(walked[name][rows]), -1) for name in columns], axis=1)
+    states = states_of(world.columns, walked)[rows]
     same = len(states) == offset + 1 and np.allclose(states[[0, -1]], [task.start, task.goal], rtol=_APART, atol=_APART)
     if not same:
         raise ControllerError(

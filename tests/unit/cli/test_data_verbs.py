@@ -2,6 +2,7 @@
 
 import json
 
+import lake
 import numpy as np
 import pytest
 from data_toy import episode, meta, write
@@ -57,6 +58,18 @@ def test_an_unknown_world_suggests_the_nearest(tmp_path):
     with pytest.raises(WorldError, match="Did you mean 'tworoom'"):
         collect(CollectArgs(world="tworom", out=tmp_path / "set"))
     assert not (tmp_path / "set").exists()
+
+
+def test_a_world_in_a_file_is_collected_by_any_number_of_processes_with_the_same_bytes(tmp_path, capsys):
+    digests = set()
+    for workers in (1, 2):
+        out = tmp_path / str(workers)
+        assert collect(CollectArgs(world=lake.__file__, out=out, episodes=130, max_env_steps=5, workers=workers)) == 0
+        digests.add(Store.open(out).digest)
+    assert len(digests) == 1
+    capsys.readouterr()
+    with pytest.raises(DataError, match="at least 1, found 0"):
+        collect(CollectArgs(world="tworoom", out=tmp_path / "none", workers=0))
 
 
 def test_show_lists_columns_lengths_seeds_and_law(collected, capsys):
