@@ -10,7 +10,7 @@ from bench.cases import WORK
 from bench.child import median_seconds
 from bench.flops import executed
 from bench.models import controller, numbers, plain, random_model
-from dualwm.plan.costs import REDUCTIONS, converge_cost
+from dualwm.plan.costs import Terminal, converge_cost
 from dualwm.plan.noise import SEARCHES, Noise
 from dualwm.plan.proposals import Gaussian, smooth_mixing
 from dualwm.plan.search import Budget, Cost, search
@@ -56,7 +56,7 @@ def ours(
 def goal_cost(planner: Any, z: torch.Tensor, goal: torch.Tensor) -> Cost:
     """Eq. (10), terminal, for tasks that have observed one state."""
     past = torch.zeros(len(z), 0, planner.actions.frame_skip * planner.actions.action_dim)
-    return converge_cost(planner.model.roll_low, State(z[:, None]), past, State(goal), REDUCTIONS["terminal"])
+    return converge_cost(planner.model.roll_low, State(z[:, None]), past, State(goal), Terminal())
 
 
 def plain_scores(size: str, candidates: int, horizon: int, elites: int) -> Mapping[str, Any]:

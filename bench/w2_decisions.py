@@ -15,7 +15,7 @@ from bench.flops import executed, of_searches
 from bench.models import controller, numbers, plain, random_model
 from bench.reference import Part, predict, search
 from dualwm.model.dual import DualWM
-from dualwm.plan.costs import REDUCTIONS, converge_cost, refine_cost, route_cost
+from dualwm.plan.costs import Terminal, converge_cost, refine_cost, route_cost
 from dualwm.plan.noise import SEARCHES, Noise
 from dualwm.plan.search import Budget
 from dualwm.records import Goal, Observation
@@ -179,7 +179,7 @@ def scores(size: str, candidates: int) -> Mapping[str, Any]:
     z, goal = numbers(2, 1, low.width), numbers(3, 1, low.width)
     blocks = numbers(1, 1, candidates, LOW_STEPS, method.model.block_width)
     macros = numbers(8, 1, candidates, HIGH_STEPS, width)
-    past, terminal = blocks[:, 0, :0], REDUCTIONS["terminal"]
+    past, terminal = blocks[:, 0, :0], Terminal()
     context = State(z[:, None])
     ours = {
         "route": route_cost(calls.roll_high, State(z), State(goal), terminal)(macros),

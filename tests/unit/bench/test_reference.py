@@ -8,7 +8,7 @@ from bench.flops import executed, predictor_flops, rollout_flops
 from bench.models import controller, low_sizes, numbers, plain, random_model
 from bench.reference import Part, Plain, predict, search
 from dualwm.plan.controller import ThreeStage
-from dualwm.plan.costs import REDUCTIONS, converge_cost, refine_cost, route_cost
+from dualwm.plan.costs import Terminal, converge_cost, refine_cost, route_cost
 from dualwm.plan.noise import Noise
 from dualwm.plan.proposals import Gaussian
 from dualwm.plan.search import Budget, Cost, search as package_search
@@ -29,7 +29,7 @@ def both(request: pytest.FixtureRequest) -> tuple[ThreeStage, Plain]:
 
 
 def ours(planner: ThreeStage, stage: str, z: Tensor, goal: Tensor) -> Cost:
-    calls, terminal, nothing = planner.model, REDUCTIONS["terminal"], torch.zeros(1, 0, 10)
+    calls, terminal, nothing = planner.model, Terminal(), torch.zeros(1, 0, 10)
     if stage == "route":
         return route_cost(calls.roll_high, State(z), State(goal), terminal)
     if stage == "refine":
