@@ -1,21 +1,21 @@
 """One number from end to end: run what is missing on some TaskSets, keep it in a run folder, summarise."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dualwm.evaluate.closed_loop import Progress, run
+from dualwm.evaluate.closed_loop import Progress, Timings, run
 from dualwm.evaluate.floors import random
 from dualwm.evaluate.ledger import append_ledger, checkout, commit_of
 from dualwm.evaluate.needs import Controller, World
 from dualwm.evaluate.outcomes import OutcomeLog, RunFolder, TimingLog
 from dualwm.evaluate.summary import Summary, summarise
-from dualwm.records import Outcome, TaskSet
+from dualwm.records import NO_WEIGHTS, Outcome, TaskSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,8 @@ class Entrant:
     frame_size: int
     threads: int
     precision: str
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Plain data on how it plans, for records; empty where nothing is planned."""
 
 
 FLOOR_RANDOM = "random"
@@ -61,7 +63,7 @@ def evaluate_cell(
             told = None if on_progress is None else _tell(on_progress, taskset)
             run_missing(world, entrant, taskset, log, timings, variant, batch_size, told)
             if ledger is not None:
-                _enter(ledger, taskset, log.of(entrant.system, taskset), folder)
+                enter_ledger(ledger, taskset, log.of(entrant.system, taskset), folder)
         log.finish([(entrant.system, taskset) for taskset in tasksets])
         floor = random_floor(world, tasksets, folder, variant)
         single = _single_ms(world, entrant, tasksets[0], timings, variant, single_tasks)
@@ -120,7 +122,7 @@ def random_floor(world: World, tasksets: Sequence[TaskSet], folder: RunFolder, v
     controller = random(world)
     entrant = Entrant(
         system=FLOOR_RANDOM,
-        weights_digest="",
+        weights_digest=NO_WEIGHTS,
         controller=lambda taskset: controller,
         frame_size=1,
         threads=1,
@@ -134,12 +136,14 @@ def random_floor(world: World, tasksets: Sequence[TaskSet], folder: RunFolder, v
     return [outcome for taskset in tasksets for outcome in log.of(FLOOR_RANDOM, taskset)]
 
 
-def single_task_ms(world: World, entrant: Entrant, taskset: TaskSet, variant: str, tasks: int = 3) -> float | None:
-    """Planning milliseconds per environment step when a few tasks, spread over the set, are run one at a time."""
+def timed(
+    world: World, entrant: Entrant, taskset: TaskSet, variant: str, tasks: int, batch_size: int | None = None
+) -> Timings:
+    """What a few tasks, spread over the set, cost when they are run for nothing but their time."""
     count = min(tasks, len(taskset.tasks))
     if count == 0:
-        return None
-    alone = run(
+        return Timings()
+    return run(
         world,
         entrant.controller(taskset),
         taskset,
@@ -148,9 +152,8 @@ def single_task_ms(world: World, entrant: Entrant, taskset: TaskSet, variant: st
         system=entrant.system,
         weights_digest=entrant.weights_digest,
         only=sorted({int(i) for i in np.linspace(0, len(taskset.tasks) - 1, count)}),
-        batch_size=1,
-    )
-    return alone.timings.planning_ms_per_env_step
+        batch_size=batch_size,
+    ).timings
 
 
 def _single_ms(
@@ -160,13 +163,13 @@ def _single_ms(
     known = timings.single_ms(entrant.system, taskset)
     if known is not None:
         return known
-    measured = single_task_ms(world, entrant, taskset, variant, tasks)
+    measured = timed(world, entrant, taskset, variant, tasks, batch_size=1).planning_ms_per_env_step
     if measured is not None:
         timings.keep_single_ms(entrant.system, taskset, measured)
     return measured
 
 
-def _enter(ledger: Path, taskset: TaskSet, outcomes: Sequence[Outcome], folder: RunFolder) -> None:
+def enter_ledger(ledger: Path, taskset: TaskSet, outcomes: Sequence[Outcome], folder: RunFolder) -> None:
     """Add the ledger's line, once per folder: continuing a finished run is no further evaluation."""
     entry = f"ledger {outcomes[0].system} {taskset.digest}"
     if not folder.is_marked(entry):

@@ -6,6 +6,8 @@
     outcomes.partial-*  lines of tasks that are over while others are not, one file per writer
     done.txt            what happens once per folder and has happened: lines added to the ledger
     timings.json        where the seconds went; a writer with a name has a file of its own
+    provenance.json     who computed it when: commands, versions, kind of machine; likewise
+    planning.json       planning time, measured with nothing beside it
 
 A task's outcome depends on nothing but the task and the system. So a command that was killed continues with the tasks
 that are missing, several writers may share the tasks, and `outcomes.jsonl` has the same bytes in every case.
@@ -13,6 +15,7 @@ that are missing, several writers may share the tasks, and `outcomes.jsonl` has 
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -49,6 +52,21 @@ class RunFolder:
             )
         return RunFolder(path=path, writer=writer)
 
+    @staticmethod
+    def find(path: Path) -> "RunFolder":
+        """A folder that some command made."""
+        if not (path / "command.json").exists():
+            raise ProtocolError(
+                f"{path}: expected a run folder, with a file command.json as `dualwm eval --out` and `dualwm compare` "
+                "write it. Name one."
+            )
+        return RunFolder(path=path)
+
+    @property
+    def command(self) -> dict[str, Any]:
+        """What was asked for."""
+        return _read_json(self.path / "command.json")
+
     def keep_taskset(self, taskset: TaskSet) -> Path:
         """Write the tasks down, or check that they are those written down before."""
         name = f"{taskset.world}-{taskset.protocol}-o{taskset.goal_offset_env_steps}-s{taskset.seed}"
@@ -62,6 +80,27 @@ class RunFolder:
             )
         return file
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether no outcome was missing when somebody last looked."""
+        return (self.path / "outcomes.jsonl").exists()
+
+    def tasksets(self) -> dict[str, TaskSet]:
+        """The tasks, by digest."""
+        found = [load_taskset(file) for file in sorted(self.path.glob("taskset-*.json"))]
+        return {taskset.digest: taskset for taskset in found}
+
+    def provenance(self) -> list[dict[str, Any]]:
+        """What every process had to say of itself, the latest last."""
+        sessions = [one for file in sorted(self.path.glob("provenance*.json")) for one in _read_json(file)]
+        return sorted(sessions, key=lambda one: str(one.get("began")))
+
+    def keep_provenance(self, facts: Mapping[str, Any]) -> None:
+        """Add what this process has to say of itself: command, versions, kind of machine, date."""
+        file = self.path / ("-".join(filter(None, ["provenance", self.writer])) + ".json")
+        sessions: list[Any] = _read_json(file) if file.exists() else []
+        write_whole(file, json.dumps([*sessions, dict(facts)], indent=1, sort_keys=True) + "\n")
+
     def is_marked(self, entry: str) -> bool:
         """Whether something that must be done once was done."""
         marks = self.path / "done.txt"
@@ -70,6 +109,18 @@ class RunFolder:
     def mark(self, entry: str) -> None:
         """Remember that it was done."""
         append_lines(self.path / "done.txt", [entry])
+
+    def twin(self, path: Path) -> "RunFolder":
+        """Another folder of the same command."""
+        RunFolder.find(path)
+        return RunFolder.open(path, self.command, self.writer)
+
+    def take_records(self, other: "RunFolder") -> None:
+        """Copy another folder's timings and provenance beside one's own."""
+        for file in sorted([*other.path.glob("timings*.json"), *other.path.glob("provenance*.json")]):
+            here, data = self.path.glob(f"{file.stem}*.json"), file.read_bytes()
+            if all(known.read_bytes() != data for known in here):
+                write_whole(_free(self.path / file.name), data)
 
     def outcomes(self, name: str = "outcomes") -> "OutcomeLog":
         """The outcomes under a name; what is already known is read."""
@@ -106,6 +157,13 @@ class OutcomeLog:
         digest = taskset.digest
         return [task.index for task in taskset.tasks if (system, digest, task.index) not in self._known]
 
+    def has(self, outcome: Outcome) -> bool:
+        """Whether this very outcome is known; another one of the same task is refused."""
+        before = self._known.get(_key(outcome))
+        if before is not None:
+            self._take(outcome, str(self.final))
+        return before is not None
+
     def add(self, outcomes: Sequence[Outcome]) -> None:
         """Put outcomes on the disk."""
         append_lines(self._own, [outcome.to_json() for outcome in outcomes])
@@ -125,12 +183,12 @@ class OutcomeLog:
     def _read(self) -> None:
         # Partial files first: another writer that finishes in between moves their lines into the finished file.
         for file in [*self._partials(), self.final]:
-            for outcome in read_outcomes(file) if file.exists() else []:
-                self._take(outcome, str(file))
+            with suppress(FileNotFoundError):
+                for outcome in read_outcomes(file):
+                    self._take(outcome, str(file))
 
     def _take(self, outcome: Outcome, where: str) -> None:
-        key = (outcome.system, outcome.taskset_digest, outcome.task)
-        before = self._known.setdefault(key, outcome)
+        before = self._known.setdefault(_key(outcome), outcome)
         if before != outcome:
             raise ProtocolError(
                 f"{where}: task {outcome.task} of seed {outcome.seed} has two different outcomes of {outcome.system}. "
@@ -186,6 +244,16 @@ class TimingLog:
     def _write(self) -> None:
         data = {"sessions": [entry for entry in self._sessions if "env_steps" in entry], "single_ms": self._single_ms}
         write_whole(self._file, json.dumps(data, indent=1) + "\n")
+
+
+def _key(outcome: Outcome) -> Key:
+    return outcome.system, outcome.taskset_digest, outcome.task
+
+
+def _free(file: Path) -> Path:
+    """The file, or the first numbered name beside it that nobody has."""
+    names = (file, *(file.with_stem(f"{file.stem}-{i}") for i in range(2, 1000)))
+    return next(name for name in names if not name.exists())
 
 
 def _place(outcome: Outcome) -> tuple[Any, ...]:

@@ -19,7 +19,9 @@ from dualwm.evaluate.outcomes import RunFolder
 from dualwm.evaluate.pool import PairPool, build_pool
 from dualwm.evaluate.summary import Summary
 from dualwm.evaluate.tasks import sample_taskset
-from dualwm.records import TaskSet
+from dualwm.records import NO_WEIGHTS, TaskSet
+from dualwm.registry import to_plain
+from dualwm.zoo.provenance import session
 from dualwm.zoo.system import System, asset, load, shipped_systems
 
 _SHORT = {"search": "low_search", "route_search": "high_search"}
@@ -85,16 +87,18 @@ def collection_pool(world: World, collection: str, home: Path) -> PairPool:
     """The pool of a collection's first 1,000 episodes, recorded (or found) below `home`."""
     folder = home / f"{world.name}-{collection}"
     count = 1000
-    collect(
-        world,
-        folder,
-        record=lambda seeds, cap: episodes(world, seeds, cap),
-        episodes=count,
-        seed=first_seed(collection, 0, count),
-        max_env_steps=200,
-        collection=collection,
-        command="dualwm eval",
-    )
+    # What is all there is only read: any number of processes may do that at once, and one may record.
+    if not (folder / "meta.json").exists() or len(Store.open(folder)) < count:
+        collect(
+            world,
+            folder,
+            record=lambda seeds, cap: episodes(world, seeds, cap),
+            episodes=count,
+            seed=first_seed(collection, 0, count),
+            max_env_steps=200,
+            collection=collection,
+            command="dualwm eval",
+        )
     return build_pool(collection, Store.open(folder), world)
 
 
@@ -106,9 +110,13 @@ def tasksets(
     num_tasks: int,
     protocol: str,
     rule: str | None = None,
+    pools: dict[str, PairPool] | None = None,
 ) -> list[TaskSet]:
-    """One TaskSet per seed. Seeds of 1000 and above draw from dev, smaller ones from test."""
-    pools: dict[str, PairPool] = {}
+    """One TaskSet per seed. Seeds of 1000 and above draw from dev, smaller ones from test.
+
+    `pools` holds the world's pools by collection as far as they are known already, and those needed are added.
+    """
+    pools = {} if pools is None else pools
     chosen: list[TaskSet] = []
     for seed in seeds:
         name = "dev" if seed >= DEV_SEED else "test"
@@ -130,21 +138,27 @@ def tasksets(
 def entrant(spec: Spec, world: World, goal_offset_env_steps: int, variant: str) -> Entrant:
     """A floor or a system by its name, ready to enter an evaluation."""
     if spec.base in FLOORS:
-        return _floor(spec, world, variant)
+        return floor_of(spec, world, variant)
+    return entrant_of(system_of(spec), spec, world, goal_offset_env_steps)
+
+
+def system_of(spec: Spec) -> System:
+    """The loaded system that a specification names."""
     known = {**shipped_systems(), **dict.fromkeys(FLOORS)}
     if spec.base not in known and not Path(spec.base).exists():
         raise RecipeError(
             f"There is no floor, shipped system or folder named {spec.base!r}. {did_you_mean(spec.base, known)}"
         )
-    return _entrant(load(spec.base), spec, world, goal_offset_env_steps)
+    return load(spec.base)
 
 
-def _floor(spec: Spec, world: World, variant: str) -> Entrant:
+def floor_of(spec: Spec, world: World, variant: str) -> Entrant:
+    """A floor or ceiling, ready to enter an evaluation."""
     if spec != Spec(base=spec.base):
         raise RecipeError(f"The floor {spec.base!r} has no variants and no settings; found {str(spec)!r}.")
     return Entrant(
         system=str(spec),
-        weights_digest="none",
+        weights_digest=NO_WEIGHTS,
         frame_size=8,
         threads=torch.get_num_threads(),
         precision="none",
@@ -152,7 +166,8 @@ def _floor(spec: Spec, world: World, variant: str) -> Entrant:
     )
 
 
-def _entrant(system: System, spec: Spec, world: World, goal_offset_env_steps: int) -> Entrant:
+def entrant_of(system: System, spec: Spec, world: World, goal_offset_env_steps: int) -> Entrant:
+    """A loaded system, ready to enter an evaluation under the name of its specification."""
     if system.task["world"] != world.name:
         raise RecipeError(
             f"{spec.base} was trained in the world {system.task['world']!r} and cannot be evaluated in {world.name!r}. "
@@ -166,6 +181,7 @@ def _entrant(system: System, spec: Spec, world: World, goal_offset_env_steps: in
         frame_size=system.image_size,
         threads=torch.get_num_threads(),
         precision=str(getattr(settings, "precision", "none")),
+        settings=to_plain(settings),
         controller=lambda taskset: controller,
     )
 
@@ -184,6 +200,7 @@ def evaluate(
     ledger: Path | None = None,
     batch_size: int | None = None,
     single_tasks: int = 3,
+    command: str = "",
     on_progress: Callable[[TaskSet, Progress], None] | None = None,
 ) -> Summary:
     """Success of a system on matched tasks, with interval, floors and planning time.
@@ -200,7 +217,7 @@ def evaluate(
         rule=rule,
     )
     if isinstance(system, System):
-        enters = _entrant(system, Spec(base=system.name), world, goal_offset_env_steps)
+        enters = entrant_of(system, Spec(base=system.name), world, goal_offset_env_steps)
     else:
         enters = entrant(Spec.parse(system), world, goal_offset_env_steps, variant)
     folder = None
@@ -217,6 +234,9 @@ def evaluate(
                 "system": enters.system,
             },
         )
+        if not folder.is_finished:
+            settings = {enters.system: {str(goal_offset_env_steps): enters.settings}}
+            folder.keep_provenance(session(command) | {"settings": settings})
     return evaluate_cell(
         world,
         enters,

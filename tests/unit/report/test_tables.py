@@ -70,8 +70,8 @@ def test_planning_time_comes_from_the_timings_beside_the_outcomes(tmp_path: Path
         session |= {"planning_seconds": 3.0, "env_steps": 1000}
     (folder / "timings.json").write_text(json.dumps(sessions))
     (table,) = build_tables(read_runs([folder]))
-    assert table.rows[1].system == "toy"
-    assert table.rows[1].cells[25].planning_ms_per_env_step == 3.0
+    assert table.rows[0].system == "toy"
+    assert table.rows[0].cells[25].planning_ms_per_env_step == 3.0
     assert "| `toy` | 3.0 |" in markdown(table)
 
 
