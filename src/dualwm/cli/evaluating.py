@@ -21,7 +21,6 @@ class _Line:
         self._quiet = quiet
         self._live = sys.stderr.isatty()
         self._told = 0.0
-        self._began = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -29,11 +28,6 @@ class _Line:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._live and not self._quiet and self._told:
             print(file=sys.stderr)
-
-    @property
-    def seconds(self) -> float:
-        """Since it began."""
-        return time.monotonic() - self._began
 
     def due(self) -> bool:
         """Whether it is time to write again: at most twice a second, every ten seconds without a terminal."""
@@ -49,20 +43,14 @@ class _Line:
 class Bar(_Line):
     """One line per TaskSet: tasks over, success so far, planning time, and how long the TaskSet will take."""
 
-    def __init__(self, quiet: bool) -> None:
-        super().__init__(quiet)
-        self._taskset = ""
-
     def tell(self, taskset: TaskSet, progress: Progress) -> None:
         """Show where an evaluation stands."""
-        if taskset.digest != self._taskset:
-            self._taskset, self._began = taskset.digest, time.monotonic()
         if self.due():
             rate, timings = Rate(progress.successes, progress.done), progress.timings
             self.write(
                 f"offset {taskset.goal_offset_env_steps}, seed {taskset.seed}: {progress.done} of {progress.tasks} "
                 f"tasks over{_so_far(rate)}{_pace(timings.planning_seconds, timings.env_steps)}"
-                f"{_left(progress.worked, progress.tasks, self.seconds)}"
+                f"{_left(progress.worked, progress.tasks, timings.seconds)}"
             )
 
 
@@ -72,6 +60,7 @@ class Board(_Line):
     def __init__(self, quiet: bool) -> None:
         super().__init__(quiet)
         self._known: dict[tuple[str, str, int, int], Standing] = {}
+        self._began = time.monotonic()
 
     def tell(self, now: Standing) -> None:
         """Show where a comparison stands, all of this command's processes together."""
@@ -85,7 +74,7 @@ class Board(_Line):
         same = [o for o in known if (o.system, o.goal_offset_env_steps) == (now.system, now.goal_offset_env_steps)]
         rate = Rate(sum(one.successes for one in same), sum(one.done for one in same))
         seconds, env_steps = sum(one.planning_seconds for one in same), sum(one.env_steps for one in same)
-        left = _left(sum(one.worked for one in known), total, self.seconds)
+        left = _left(sum(one.worked for one in known), total, time.monotonic() - self._began)
         latest = f"{now.system} at offset {now.goal_offset_env_steps}{_so_far(rate)}{_pace(seconds, env_steps)}"
         return f"{sum(one.done for one in known)} of {total} tasks over{left}; {latest}"
 

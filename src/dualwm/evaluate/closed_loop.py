@@ -38,6 +38,11 @@ class Timings:
         """The paper's measure, amortised over the batch; None before anything was executed."""
         return 1000 * self.planning_seconds / self.env_steps if self.env_steps else None
 
+    @property
+    def seconds(self) -> float:
+        """All of them."""
+        return self.planning_seconds + self.starting_seconds + self.drawing_seconds + self.simulating_seconds
+
     def __add__(self, other: "Timings") -> "Timings":
         return Timings(**{name: getattr(self, name) + getattr(other, name) for name in self.__dict__})
 

@@ -16,7 +16,7 @@ that are missing, several writers may share the tasks, and `outcomes.jsonl` has 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,7 +24,7 @@ from dualwm.errors import ProtocolError
 from dualwm.evaluate.closed_loop import Timings
 from dualwm.evaluate.tasks import load_taskset, save_taskset
 from dualwm.files import append_lines, write_whole
-from dualwm.records import Outcome, TaskSet, read_outcomes
+from dualwm.records import NO_WEIGHTS, Outcome, TaskSet, read_outcomes
 
 Key = tuple[str, str, int]
 """System, TaskSet digest, task."""
@@ -85,10 +85,34 @@ class RunFolder:
         """Whether no outcome was missing when somebody last looked."""
         return (self.path / "outcomes.jsonl").exists()
 
-    def tasksets(self) -> dict[str, TaskSet]:
-        """The tasks, by digest."""
-        found = [load_taskset(file) for file in sorted(self.path.glob("taskset-*.json"))]
-        return {taskset.digest: taskset for taskset in found}
+    def finished(self, system: str | None = None, goal_offset_env_steps: int | None = None) -> list[Outcome]:
+        """The outcomes, sorted: all, or those of one system or offset. An unfinished folder has none to show."""
+        if not self.is_finished:
+            raise ProtocolError(
+                f"{self.path} is not finished: there is no outcomes.jsonl. Type the command of the run again."
+            )
+        known = read_outcomes(self.path / "outcomes.jsonl")
+        chosen = [
+            replace(o, weights_digest=o.weights_digest or NO_WEIGHTS)
+            for o in known
+            if system in (None, o.system) and goal_offset_env_steps in (None, o.goal_offset_env_steps)
+        ]
+        if not chosen:
+            there = sorted({(o.system, o.goal_offset_env_steps) for o in known})
+            raise ProtocolError(
+                f"{self.path} records (system, offset) {there}, not what was asked for. Choose one of these."
+            )
+        return chosen
+
+    def taskset(self, digest: str) -> TaskSet:
+        """The tasks that outcomes name by their digest."""
+        for file in sorted(self.path.glob("taskset-*.json")):
+            taskset = load_taskset(file)
+            if taskset.digest == digest:
+                return taskset
+        raise ProtocolError(
+            f"No taskset-*.json of {self.path} has the digest {digest[:12]} that its outcomes name. Restore the file."
+        )
 
     def provenance(self) -> list[dict[str, Any]]:
         """What every process had to say of itself, the latest last."""

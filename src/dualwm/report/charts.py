@@ -138,7 +138,7 @@ def _point(x: float, cell: Cell, says: str = "") -> Point:
 def even_ticks(top: float, wanted: int = 5) -> list[float]:
     """Round numbers from 0 to at least `top`."""
     raw = max(top, 1e-9) / wanted
-    power = 10.0 ** np.floor(np.log10(raw))
+    power = 10.0 ** int(np.floor(np.log10(raw)))
     step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
     return [float(step * i) for i in range(int(np.ceil(top / step - 1e-9)) + 1)]
 

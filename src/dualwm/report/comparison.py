@@ -8,7 +8,7 @@ import numpy as np
 
 from dualwm.bootstrap import Estimate, estimate
 from dualwm.errors import ProtocolError
-from dualwm.records import Outcome
+from dualwm.records import NO_WEIGHTS, Outcome
 from dualwm.report.tables import Recorded, Row, System, Table, build_tables
 from dualwm.stats import Paired, paired
 
@@ -126,29 +126,34 @@ def mean_of_best(success: Mapping[str, Mapping[str, float]]) -> tuple[float, dic
 
 
 def aggregate(
-    recorded: Recorded, offset: int, ours: Mapping[str, str], others: Sequence[str] | None = None
+    recorded: Recorded,
+    tables: Sequence[Table],
+    offset: int,
+    ours: Mapping[str, str],
+    others: Sequence[str] | None = None,
 ) -> Aggregate:
     """Our system of each world against the best eligible other there.
 
-    `ours` names our system by world; `others` says who is eligible (by default everyone else in the table).
+    `ours` names our system by world; `others` says who is eligible: by default whoever plans with other weights.
     """
-    tables = {table.world: table for table in build_tables(recorded) if table.world in ours}
-    missing = [world for world in ours if world not in tables or offset not in tables[world].tasks]
-    if missing or len(tables) != sum(table.world in ours for table in build_tables(recorded)):
+    known = {table.world: table for table in tables}
+    missing = [world for world in ours if world not in known or offset not in known[world].tasks]
+    if missing or len(known) < len(tables):
         raise ProtocolError(
-            f"The aggregate at offset {offset} takes one table of each of the worlds {sorted(ours)} (one rule, one "
-            f"protocol); missing: {missing or 'none'}. Name the runs of one protocol that have it."
+            f"The aggregate at offset {offset} takes one table (one rule, one protocol) of each of the worlds "
+            f"{sorted(ours)}; missing: {missing or 'none'}. Name the runs of one protocol that have it."
         )
-    rows = {world: _eligible(table, offset, ours[world], others) for world, table in tables.items()}
+    mine = {world: _row(known[world], system) for world, system in ours.items()}
+    rows = {world: _eligible(known[world], offset, row, others) for world, row in mine.items()}
     best, chosen = mean_of_best({world: {r.system: _success(r, offset) for r in some} for world, some in rows.items()})
     own: list[list[Any]] = []
     apart: list[list[Any]] = []
-    for world, table in tables.items():
-        mine = by_task(recorded, table, offset, key(_row(table, ours[world])))
-        theirs = by_task(recorded, table, offset, key(_row(table, chosen[world])))
-        seeds = sorted({seed for seed, _ in mine})
-        own.append([np.array([o.success for (s, _), o in mine.items() if s == seed], float) for seed in seeds])
-        apart.append(differences(mine, theirs))
+    for world, row in mine.items():
+        one = by_task(recorded, known[world], offset, key(row))
+        other = next(r for r in rows[world] if r.system == chosen[world])
+        seeds = sorted({seed for seed, _ in one})
+        own.append([np.array([o.success for (s, _), o in one.items() if s == seed], float) for seed in seeds])
+        apart.append(differences(one, by_task(recorded, known[world], offset, key(other))))
     return Aggregate(
         goal_offset_env_steps=offset,
         ours=estimate(own),
@@ -158,12 +163,17 @@ def aggregate(
     )
 
 
-def _eligible(table: Table, offset: int, ours: str, others: Sequence[str] | None) -> list[Row]:
-    rows = [row for row in table.rows if row.system != ours and offset in row.cells]
-    rows = [row for row in rows if others is None or row.system in others]
+def _eligible(table: Table, offset: int, ours: Row, others: Sequence[str] | None) -> list[Row]:
+    """Whoever ran at the offset and may be chosen; variants of our own weights and floors only where they are named."""
+    rows = [row for row in table.rows if row.system != ours.system and offset in row.cells]
+    if others is None:
+        rows = [row for row in rows if row.weights_digest not in (ours.weights_digest, NO_WEIGHTS)]
+    else:
+        rows = [row for row in rows if row.system in others]
     if not rows:
         raise ProtocolError(
-            f"{table.world} has no other system at offset {offset} to compare {ours} with. Run one on the same tasks."
+            f"{table.world} has no other system at offset {offset} to compare {ours.system} with. Run one on the same "
+            "tasks."
         )
     return rows
 

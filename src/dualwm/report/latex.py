@@ -53,6 +53,32 @@ def latex(recorded: Recorded, table: Table, labels: Labels, intervals: bool = Tr
     )
 
 
+def latex_grid(label: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of cells as they are, the last row apart from the others, as in the paper's summary over worlds."""
+    lines = ["    " + " & ".join(map(escape, row)) + r" \\" for row in rows]
+    return "\n".join(
+        [
+            r"\begin{table}[t]",
+            r"  \centering",
+            r"  \caption{Success over worlds, every world weighing the same. The best other is chosen for each world",
+            r"  and offset; in brackets its name, and in the last row the difference with its 95\,\% interval.}",
+            rf"  \label{{tab:{label}}}",
+            r"  \small",
+            rf"  \begin{{tabular}}{{@{{}}l{'r' * (len(head) - 1)}@{{}}}}",
+            r"    \toprule",
+            "    " + " & ".join(map(escape, head)) + r" \\",
+            r"    \midrule",
+            *lines[:-1],
+            r"    \midrule",
+            *lines[-1:],
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
 def escape(text: str) -> str:
     """Text that LaTeX prints as it is."""
     return "".join(_SPECIAL.get(letter, letter) for letter in text)

@@ -10,6 +10,7 @@ from dualwm.report.charts import agreement, charts
 from dualwm.report.comparison import Compared
 from dualwm.report.markdown import sections, shown, task_rows
 from dualwm.report.origin import Origin
+from dualwm.report.over_worlds import OverWorlds
 from dualwm.report.page import fill
 from dualwm.report.svg import svg
 from dualwm.report.tables import Recorded, Row, Table
@@ -28,13 +29,31 @@ class Material:
     labels: Labels
     links: Mapping[str, str]
     """From the page to each folder's outcome file, by the folder's name."""
+    summaries: tuple[OverWorlds, ...] = ()
+    """Over several worlds, where there are several."""
 
 
 def results_page(material: Material) -> str:
     """The page; the same material gives the same bytes."""
     template = files("dualwm.report").joinpath("results_template.html").read_text(encoding="utf-8")
-    told = "\n".join(_section(material, part, f"t{i}") for i, part in enumerate(material.parts))
+    told = "\n".join(
+        [
+            *(_summary(material, summary) for summary in material.summaries),
+            *(_section(material, part, f"t{i}") for i, part in enumerate(material.parts)),
+        ]
+    )
     return fill(template, {"title": escape(material.title), "sections": told})
+
+
+def _summary(material: Material, summary: OverWorlds) -> str:
+    head, rows = summary.lines(material.labels)
+    lines = [_line(escape(first), list(map(escape, rest))) for first, *rest in rows]
+    return (
+        f"<section><h2>Over {len(summary.tables)} worlds</h2><p>Protocol {escape(summary.protocol)}. Every world "
+        "weighs the same. The best other is chosen in each world and at each offset, by its success on these very "
+        "tasks.</p>"
+        f'<div class="wide">{_table(head[0], head[1:], lines)}</div></section>'
+    )
 
 
 def _section(material: Material, part: Compared, name: str) -> str:

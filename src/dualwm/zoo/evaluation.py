@@ -9,9 +9,8 @@ import torch
 
 from dualwm.data.collect import collect
 from dualwm.data.collections import first_seed
-from dualwm.data.store import Store
 from dualwm.envs.base import World, episodes, get_world
-from dualwm.errors import RecipeError, SystemFolderError, did_you_mean
+from dualwm.errors import ProtocolError, RecipeError, SystemFolderError, did_you_mean
 from dualwm.evaluate.cell import Entrant, evaluate_cell
 from dualwm.evaluate.closed_loop import Progress
 from dualwm.evaluate.floors import FLOORS, floor
@@ -19,7 +18,7 @@ from dualwm.evaluate.outcomes import RunFolder
 from dualwm.evaluate.pool import PairPool, build_pool
 from dualwm.evaluate.summary import Summary
 from dualwm.evaluate.tasks import sample_taskset
-from dualwm.records import NO_WEIGHTS, TaskSet
+from dualwm.records import NO_WEIGHTS, Outcome, TaskSet
 from dualwm.registry import to_plain
 from dualwm.zoo.provenance import session
 from dualwm.zoo.system import System, asset, load, shipped_systems
@@ -87,19 +86,17 @@ def collection_pool(world: World, collection: str, home: Path) -> PairPool:
     """The pool of a collection's first 1,000 episodes, recorded (or found) below `home`."""
     folder = home / f"{world.name}-{collection}"
     count = 1000
-    # What is all there is only read: any number of processes may do that at once, and one may record.
-    if not (folder / "meta.json").exists() or len(Store.open(folder)) < count:
-        collect(
-            world,
-            folder,
-            record=lambda seeds, cap: episodes(world, seeds, cap),
-            episodes=count,
-            seed=first_seed(collection, 0, count),
-            max_env_steps=200,
-            collection=collection,
-            command="dualwm eval",
-        )
-    return build_pool(collection, Store.open(folder), world)
+    store = collect(
+        world,
+        folder,
+        record=lambda seeds, cap: episodes(world, seeds, cap),
+        episodes=count,
+        seed=first_seed(collection, 0, count),
+        max_env_steps=200,
+        collection=collection,
+        command="dualwm eval",
+    )
+    return build_pool(collection, store, world)
 
 
 def tasksets(
@@ -150,6 +147,15 @@ def system_of(spec: Spec) -> System:
             f"There is no floor, shipped system or folder named {spec.base!r}. {did_you_mean(spec.base, known)}"
         )
     return load(spec.base)
+
+
+def check_weights(recorded: Outcome, found: str) -> None:
+    """Refuse to go on about a recorded outcome with other weights than made it."""
+    if recorded.weights_digest != found:
+        raise ProtocolError(
+            f"{recorded.system} was recorded with the weights {recorded.weights_digest[:12]}, and those found here are "
+            f"{found[:12]}. Take the version that shipped the recorded weights, or evaluate anew."
+        )
 
 
 def floor_of(spec: Spec, world: World, variant: str) -> Entrant:

@@ -5,18 +5,20 @@ Elsewhere floating point differs a little, plans differ with it, and one asks wh
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from dualwm.envs.base import World, get_world
-from dualwm.errors import ProtocolError
+from dualwm.envs.base import get_world
 from dualwm.evaluate.closed_loop import Progress, run
 from dualwm.evaluate.outcomes import RunFolder
-from dualwm.records import NO_WEIGHTS, Outcome, TaskSet, read_outcomes
+from dualwm.records import Outcome, TaskSet
 from dualwm.stats import Paired, paired
-from dualwm.zoo.evaluation import Spec, entrant
+from dualwm.zoo.evaluation import Spec, check_weights, entrant
 from dualwm.zoo.provenance import machine, versions
+
+Tell = Callable[[TaskSet, Progress], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,32 +62,15 @@ def reproduce(
     system: str | None = None,
     goal_offset_env_steps: int | None = None,
     num_tasks: int | None = 20,
-    on_progress: Callable[[TaskSet, Progress], None] | None = None,
+    on_progress: Tell | None = None,
 ) -> list[Reproduced]:
     """Run the numbers of a folder again: all of them, or those of one system or offset.
 
     `num_tasks` are the first ones of a number, shared evenly among its seeds; None takes all.
     """
     folder = RunFolder.find(path)
-    known = _recorded(path)
-    chosen = sorted(
-        {
-            (o.system, o.goal_offset_env_steps)
-            for o in known
-            if system in (None, o.system) and goal_offset_env_steps in (None, o.goal_offset_env_steps)
-        }
-    )
-    if not chosen:
-        there = sorted({(o.system, o.goal_offset_env_steps) for o in known})
-        raise ProtocolError(f"{path} records (system, offset) {there}, not what was asked for. Choose one of these.")
-    tasksets = folder.tasksets()
-    variant = str(folder.command.get("variant") or get_world(known[0].world).variants[0])
-    return [
-        _again(
-            [o for o in known if (o.system, o.goal_offset_env_steps) == cell], tasksets, variant, num_tasks, on_progress
-        )
-        for cell in chosen
-    ]
+    numbers = groupby(folder.finished(system, goal_offset_env_steps), key=lambda o: (o.system, o.goal_offset_env_steps))
+    return [_again(folder, list(number), num_tasks, on_progress) for _, number in numbers]
 
 
 def changed(path: Path) -> list[str]:
@@ -102,51 +87,26 @@ def changed(path: Path) -> list[str]:
     ]
 
 
-def _recorded(path: Path) -> list[Outcome]:
-    if not (path / "outcomes.jsonl").exists():
-        raise ProtocolError(f"{path} is not finished: there is no outcomes.jsonl. Type the command of the run again.")
-    outcomes = read_outcomes(path / "outcomes.jsonl")
-    return [replace(o, weights_digest=o.weights_digest or NO_WEIGHTS) for o in outcomes]
-
-
-def _again(
-    recorded: list[Outcome],
-    tasksets: dict[str, TaskSet],
-    variant: str,
-    num_tasks: int | None,
-    on_progress: Callable[[TaskSet, Progress], None] | None,
-) -> Reproduced:
-    first = recorded[0]
-    digests = sorted({o.taskset_digest for o in recorded})
-    each = None if num_tasks is None else max(1, num_tasks // len(digests))
-    before: list[Outcome] = []
-    now: list[Outcome] = []
-    for digest in digests:
-        some = [o for o in recorded if o.taskset_digest == digest][:each]
-        before += some
-        now += _run_again(get_world(first.world), _taskset(tasksets, digest), some, variant, on_progress)
+def _again(folder: RunFolder, recorded: list[Outcome], num_tasks: int | None, on_progress: Tell | None) -> Reproduced:
+    by_seed = [list(some) for _, some in groupby(recorded, key=lambda o: o.taskset_digest)]
+    each = None if num_tasks is None else max(1, num_tasks // len(by_seed))
+    before = [outcome for some in by_seed for outcome in some[:each]]
+    now = [outcome for some in by_seed for outcome in _run_again(folder, some[:each], on_progress)]
     return Reproduced(
-        system=first.system,
-        goal_offset_env_steps=first.goal_offset_env_steps,
+        system=recorded[0].system,
+        goal_offset_env_steps=recorded[0].goal_offset_env_steps,
         differing=sum(one != other for one, other in zip(before, now, strict=True)),
         success=paired([o.success for o in now], [o.success for o in before]),
     )
 
 
-def _run_again(
-    world: World,
-    taskset: TaskSet,
-    recorded: list[Outcome],
-    variant: str,
-    on_progress: Callable[[TaskSet, Progress], None] | None,
-) -> list[Outcome]:
-    first = recorded[0]
+def _run_again(folder: RunFolder, recorded: list[Outcome], on_progress: Tell | None) -> list[Outcome]:
+    """Tasks of one TaskSet."""
+    first, taskset = recorded[0], folder.taskset(recorded[0].taskset_digest)
+    world = get_world(first.world)
+    variant = str(folder.command.get("variant") or world.variants[0])
     enters = entrant(Spec.parse(first.system), world, first.goal_offset_env_steps, variant)
-    if enters.weights_digest != first.weights_digest:
-        raise ProtocolError(
-            f"{first.system} was recorded with the weights {first.weights_digest[:12]}, and those found here are "
-            f"{enters.weights_digest[:12]}. Take the version that shipped the recorded weights, or evaluate anew."
-        )
+    check_weights(first, enters.weights_digest)
     return run(
         world,
         enters.controller(taskset),
@@ -158,11 +118,3 @@ def _run_again(
         only=[o.task for o in recorded],
         on_progress=None if on_progress is None else lambda progress: on_progress(taskset, progress),
     ).outcomes
-
-
-def _taskset(tasksets: dict[str, TaskSet], digest: str) -> TaskSet:
-    if digest not in tasksets:
-        raise ProtocolError(
-            f"No taskset-*.json of the folder has the digest {digest[:12]} that its outcomes name. Restore the file."
-        )
-    return tasksets[digest]

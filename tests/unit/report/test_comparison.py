@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,18 +107,30 @@ def test_the_best_other_is_chosen_in_every_world_by_itself():
         *outcomes_of("tree", "1100 1000", world="b"),
     ]
     both = Recorded(outcomes=tuple(some), planning={})
-    found = aggregate(both, 100, {"a": "ours", "b": "ours"})
+    tables = build_tables(both)
+    found = aggregate(both, tables, 100, {"a": "ours", "b": "ours"})
     assert found.chosen == {"a": "flat", "b": "tree"}
     assert found.best_other == (4 / 8 + 3 / 8) / 2
     assert found.ours.mean == (7 / 8 + 1) / 2
     assert found.difference.mean == pytest.approx(found.ours.mean - found.best_other)
     assert found.difference.ci95[0] <= found.difference.mean <= found.difference.ci95[1]
-    fewer = aggregate(both, 100, {"a": "ours", "b": "ours"}, others=["flat"])
+    fewer = aggregate(both, tables, 100, {"a": "ours", "b": "ours"}, others=["flat"])
     assert fewer.chosen == {"a": "flat", "b": "flat"}
-    with pytest.raises(ProtocolError, match="missing: \\['c'\\]"):
-        aggregate(both, 100, {"a": "ours", "c": "ours"})
+    with pytest.raises(ProtocolError, match=r"missing: \['c'\]"):
+        aggregate(both, tables, 100, {"a": "ours", "c": "ours"})
     with pytest.raises(ProtocolError, match="no other system"):
-        aggregate(both, 100, {"a": "ours"}, others=["nobody"])
+        aggregate(both, tables, 100, {"a": "ours"}, others=["nobody"])
+
+
+def test_variants_of_our_own_weights_and_floors_are_no_others():
+    some = [
+        *outcomes_of("ours", "1100 1100"),
+        *(replace(o, weights_digest="w-ours") for o in outcomes_of("ours:low-only", "1111 1111")),
+        *(replace(o, weights_digest=NO_WEIGHTS) for o in outcomes_of("oracle", "1111 1111")),
+        *outcomes_of("lewm", "1000 0000"),
+    ]
+    both = Recorded(outcomes=tuple(some), planning={})
+    assert aggregate(both, build_tables(both), 100, {"tworoom": "ours"}).chosen == {"tworoom": "lewm"}
 
 
 def test_a_run_folder_gives_planning_time_and_where_a_number_comes_from(tmp_path: Path):
@@ -137,8 +150,6 @@ def test_a_run_folder_gives_planning_time_and_where_a_number_comes_from(tmp_path
 
 
 def test_floors_of_older_folders_are_the_same_row(tmp_path: Path):
-    from dataclasses import replace
-
     floor = [replace(o, weights_digest=NO_WEIGHTS) for o in outcomes_of("random", "10 00")]
     save(tmp_path / "new", floor)
     save(tmp_path / "old", [replace(o, weights_digest="") for o in floor])

@@ -134,7 +134,7 @@ def test_tasks_solved_at_the_start_get_a_section_of_their_own(tmp_path: Path):
     folder = record(tmp_path, [line_tasks([0.2, 3, 200])], noop(WORLD))
     text = markdown(build_tables(read_runs([folder]))[0])
     assert "| solved at the start | 33.3 % |" in text
-    assert "| success, not solved at the start | offset 25 |\n| --- | ---: |\n| `random` |" in text
+    assert "| success, not solved at the start | offset 25 |\n| --- | ---: |\n| `toy` |" in text
     assert "| `toy` | 0.0 % [0.0, 65.8] |" in text
 
 

@@ -118,7 +118,6 @@ def test_every_rate_is_shown_with_its_interval_and_its_origin(runs: list[Path], 
     assert "low 64/8/8, high 32/4/4" in page
     assert "x86_64, AVX2" in page
     assert "12.5 ms per environment step (p50 11.5, p95 13.5)" in page
-    assert "difference +37.5 points" not in page
     assert f"offset 100, {OURS} against random: difference +50.0 points" in page
     # Without guidance nothing is ever searched on the high level.
     assert page.count("high 32/4/4") == 1
@@ -226,6 +225,27 @@ def test_the_verb_writes_page_markdown_and_latex(runs: list[Path], tmp_path: Pat
     assert "| protocol card | offset 50 | offset 100 |" in text
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"][0]["world"] == "tworoom"
+
+
+def test_several_worlds_are_summed_up_in_the_papers_layout(tmp_path: Path):
+    some = [
+        *outcomes_of("a", "1111 1110", world="rooms"),
+        *outcomes_of("lewm-a", "1100 1100", world="rooms"),
+        *outcomes_of("b", "1111 1111", world="boxes"),
+        *outcomes_of("lewm-b", "1000 0000", world="boxes"),
+        *outcomes_of("b", "1111 1111", world="boxes", offset=50),
+        *outcomes_of("lewm-b", "0000 0000", world="boxes", offset=50),
+    ]
+    labels = {"a": "Dual-WM", "b": "Dual-WM", "lewm-a": "LeWM", "lewm-b": "LeWM"}
+    material = read_material([save(tmp_path / "x", some)], tmp_path, order=["a"], labels=labels)
+    write_report(material, tmp_path / "out")
+    text = (tmp_path / "out/report.md").read_text()
+    assert text.startswith("| world | best other, offset 100 | ours, offset 100 |")
+    assert "| boxes | 12.5 % (LeWM) | 100.0 % |" in text
+    assert "| mean | 31.2 % | 93.8 % (+62.5 points, " in text
+    assert r"mean & 31.2 \% & 93.8 \% (+62.5 points" in (tmp_path / "out/over-worlds-heldout.tex").read_text()
+    assert "Over 2 worlds" in Checked((tmp_path / "out/report.html").read_text()).text
+    assert read_material([tmp_path / "x"], tmp_path, order=["lewm-a"]).summaries == ()
 
 
 @pytest.mark.parametrize(
