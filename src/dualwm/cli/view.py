@@ -4,13 +4,14 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tyro.conf import Positional
 
 from dualwm.errors import RecipeError
 
 if TYPE_CHECKING:
+    from dualwm.cli.demo_story import Encoder
     from dualwm.evaluate.outcomes import RunFolder
     from dualwm.report.episodes import Key, Listed
 
@@ -130,5 +131,7 @@ def _episode(folder: "RunFolder", listed: "Listed") -> str:
         "run again": "as it was recorded" if again.outcomes == [outcome] else "otherwise than it was recorded",
     }
     ahead = int(controller.actions.frame_skip)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
-    story = tell(system, system.world, taskset, {name: again}, env_steps_per_prediction=ahead, facts=facts)
+    # A cast, because pyright does not look through cached properties when it compares with a protocol.
+    shown = cast("Encoder", system)
+    story = tell(shown, system.world, taskset, {name: again}, env_steps_per_prediction=ahead, facts=facts)
     return page(story)

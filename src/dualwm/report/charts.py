@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil, floor, log10
 
 import numpy as np
 
@@ -138,9 +139,9 @@ def _point(x: float, cell: Cell, says: str = "") -> Point:
 def even_ticks(top: float, wanted: int = 5) -> list[float]:
     """Round numbers from 0 to at least `top`."""
     raw = max(top, 1e-9) / wanted
-    power = 10.0 ** int(np.floor(np.log10(raw)))
-    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
-    return [float(step * i) for i in range(int(np.ceil(top / step - 1e-9)) + 1)]
+    power = 10.0 ** floor(log10(raw))
+    step = next(m * power for m in (1.0, 2.0, 2.5, 5.0, 10.0) if m * power >= raw * (1 - 1e-9))
+    return [step * i for i in range(ceil(top / step - 1e-9) + 1)]
 
 
 def numbered(series: Sequence[Series]) -> list[tuple[Series, int | None]]:
