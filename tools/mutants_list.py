@@ -162,6 +162,56 @@ MUTANTS: tuple[Mutant, ...] = (
         "return min(1.0, tail / 2**n)",
         "tests/unit/test_stats.py::test_mcnemar_is_scipys_binomial_test_on_the_tasks_that_differ",
     ),
+    # Comparisons, reports, labels
+    Mutant(
+        "src/dualwm/evaluate/compare.py",
+        "Share(index=self.index + self.of * i, of=self.of * workers)",
+        "Share(index=self.index + i, of=self.of * workers)",
+        "tests/unit/evaluate/test_compare.py::test_shares_are_parts_of_the_whole",
+    ),
+    Mutant(
+        "src/dualwm/evaluate/outcomes.py",
+        "            if all(known.read_bytes() != data for known in here):",
+        "            if not (self.path / file.name).exists():",
+        "tests/unit/evaluate/test_compare.py::test_folders_of_several_machines_are_merged_with_their_timings",
+    ),
+    Mutant(
+        "src/dualwm/report/comparison.py",
+        "float(one[task].success) - float(two[task].success)",
+        "float(one[task].success) - float(two[task].initially_solved)",
+        "tests/unit/report/test_comparison.py::test_the_best_other_is_chosen_in_every_world_by_itself",
+    ),
+    Mutant(
+        "src/dualwm/report/comparison.py",
+        "key=lambda name: (-rates[name], name)",
+        "key=lambda name: (rates[name], name)",
+        "tests/unit/report/test_comparison.py::test_the_aggregate_is_the_papers",
+    ),
+    Mutant(
+        "src/dualwm/report/charts.py",
+        "shares = 100 * np.cumsum(counts) / len(outcomes)",
+        "shares = 100 * np.cumsum(counts) / sum(counts)",
+        "tests/unit/report/test_written_report.py::test_charts_hold_the_rates_their_intervals_and_the_steps",
+    ),
+    Mutant(
+        "src/dualwm/evaluate/failures.py",
+        "elif possible > 0 and brought < HALF * possible:",
+        "elif possible > 0 and brought <= possible:",
+        "tests/unit/evaluate/test_failures.py::test_every_cause_gets_its_own_label",
+    ),
+    Mutant(
+        "src/dualwm/evaluate/failures.py",
+        "if look.imagined_success and not look.real_success",
+        "if look.imagined_success",
+        "tests/unit/evaluate/test_failures.py::test_every_cause_gets_its_own_label",
+    ),
+    Mutant(
+        "src/dualwm/zoo/reproducing.py",
+        "now = [outcome for some in by_seed for outcome in _run_again(folder, some[:each], on_progress)]",
+        "now = before",
+        "tests/integration/test_reproduce.py"
+        "::test_what_came_out_otherwise_is_counted_and_only_a_separated_difference_fails",
+    ),
     # The store
     Mutant(
         "src/dualwm/data/writer.py",

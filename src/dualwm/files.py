@@ -57,12 +57,13 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def only_writer(folder: Path, refuse: Callable[[str], Exception]) -> Generator[None]:
+def only_writer(folder: Path, refuse: Callable[[str], Exception], name: str = LOCK_NAME) -> Generator[None]:
     """Hold a folder's lock, or raise what `refuse` makes of the process number of whoever holds it.
 
-    The system releases the lock when this process ends, however it ends.
+    The system releases the lock when this process ends, however it ends. A folder that several writers share has a
+    lock of another `name` for each.
     """
-    with FileIO(folder / LOCK_NAME, "a+") as file:
+    with FileIO(folder / name, "a+") as file:
         if not _take(file):
             file.seek(0)
             raise refuse((file.read(64) or b"").decode(errors="replace").strip() or "unknown")

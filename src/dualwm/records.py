@@ -152,6 +152,10 @@ class TaskSet:
         return replace(self, tasks=self.tasks[:count])
 
 
+NO_WEIGHTS = "none"
+"""The weights digest of systems that have no weights: floors and oracles."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What happened on one task. No clocks, no dates, no host names: identical runs give identical lines."""
@@ -202,6 +206,46 @@ def read_outcomes(file: Path) -> list[Outcome]:
                 "delete the line and type the command of the run again: the task it held is then run again."
             ) from problem
     return outcomes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Milliseconds of planning per environment step: over everything, and quantiles over decisions."""
+
+    mean_ms: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanningTime:
+    """What planning cost one system at one offset, measured with nothing beside it."""
+
+    system: str
+    weights_digest: str
+    goal_offset_env_steps: int
+    together: Pace
+    """All tasks in one batch: the paper's measure, amortised."""
+    alone: Pace
+    """One task at a time: what somebody with one robot waits for."""
+    tasks: int
+    tasks_alone: int
+    threads: int
+    precision: str
+
+
+def read_planning(file: Path) -> list[PlanningTime]:
+    """The measurements in a `planning.json`."""
+    try:
+        rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
+        for row in rows:
+            row |= {name: Pace(**row[name]) for name in ("together", "alone")}
+        return [PlanningTime(**row) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise ProtocolError(
+            f"{file}: expected measured planning times ({problem!r}). Restore the file, or delete it: `dualwm compare` "
+            "measures again."
+        ) from problem
 
 
 def is_hard(facts: Mapping[str, float]) -> bool:

@@ -1,6 +1,8 @@
 """`dualwm eval`: success of one system on matched tasks."""
 
 import json
+import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -64,6 +66,7 @@ def run(args: Args) -> int:
             rule=args.rule,
             out=args.out,
             batch_size=args.batch_size,
+            command=shlex.join(["dualwm", *sys.argv[1:]]),
             on_progress=bar.tell,
         )
     if args.json:

@@ -65,6 +65,8 @@ VERBS = (
     _verb("train", "Train a recipe into a System folder; the same command continues it."),
     _verb("eval", "Success of a system on matched tasks, with intervals and floors."),
     _verb("compare", "Several systems on the same tasks."),
+    _verb("reproduce", "Run a recorded number again and say whether it is the same."),
+    _verb("failures", "Why tasks of a run failed: one label each, with its evidence."),
     _verb("diagnose", "Why a system fails: representation, prediction, search."),
     _verb("report", "Tables and pages from recorded outcomes."),
     _verb("view", "Look at one episode, decision by decision."),

@@ -4,6 +4,7 @@ Episode i of a folder is recorded with seed `seed + i`. Whatever stops the progr
 first episode that is not there yet; a larger number of episodes extends the folder.
 """
 
+import json
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from dualwm.data.crew import Crew
 from dualwm.data.recording import Plan, Record, Recordable, with_frames
-from dualwm.data.schema import StoreMeta, created_by, row_bytes, stored
+from dualwm.data.schema import META_NAME, StoreMeta, created_by, read_meta, row_bytes, stored
 from dualwm.data.store import Store
 from dualwm.data.writer import SHARD_BYTES, Writer
 from dualwm.errors import DataError
@@ -43,7 +44,8 @@ def collect(
 
     Drawn columns stay drawn unless `stored_size` asks for their pictures to be stored at that many pixels. A `crew`
     records in several processes; the bytes are the same.
-    `progress(done, total)` is called with the episodes that are on the disk.
+    `progress(done, total)` is called with the episodes that are on the disk. A folder that has them all is
+    only read, which any number of processes may do at once.
     """
     if episodes < 1 or max_env_steps < 1:
         raise DataError(
@@ -56,6 +58,10 @@ def collect(
         columns = tuple(with_frames(world, spec, shown, stored_size, codec) for spec in columns)
     law = {"behaviour": dict(world.behaviour_law), "first_seed": seed, "max_env_steps": max_env_steps}
     meta = StoreMeta(columns=columns, world=world.name, collection=collection, law=law, created=created_by(command))
+    complete = _complete(Path(out), meta, episodes)
+    if complete is not None:
+        progress(len(complete), episodes)
+        return complete
     plan = Plan(columns=columns, max_env_steps=max_env_steps)
     with Writer(out, meta, shard_bytes=shard_bytes) as writer:
         progress(min(len(writer.entries), episodes), episodes)
@@ -66,6 +72,17 @@ def collect(
                 writer.append([Episode(id=s - seed, seed=s, source=world.name, columns=rows) for s, rows in made])
                 progress(len(writer.entries), episodes)
     return Store.open(out)
+
+
+def _complete(out: Path, meta: StoreMeta, episodes: int) -> Store | None:
+    """The data set at `out`, if it is the one that is wanted and nothing is missing."""
+    if not (out / META_NAME).exists():
+        return None
+    found, wanted = (json.dumps(one.identity, sort_keys=True) for one in (read_meta(out), meta))
+    if found != wanted:
+        return None
+    store = Store.open(out)
+    return store if len(store) >= episodes else None
 
 
 def _together(plan: Plan) -> int:

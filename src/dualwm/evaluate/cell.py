@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from dualwm.evaluate.closed_loop import Progress, run
+from dualwm.evaluate.closed_loop import Progress, Timings, run
 from dualwm.evaluate.floors import random
 from dualwm.evaluate.ledger import append_ledger, checkout, commit_of
 from dualwm.evaluate.needs import Controller, World
 from dualwm.evaluate.outcomes import OutcomeLog, RunFolder, TimingLog
 from dualwm.evaluate.summary import Summary, same_cell, summarise
-from dualwm.records import Outcome, TaskSet
+from dualwm.records import NO_WEIGHTS, Outcome, TaskSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ def evaluate_cell(
             told = None if on_progress is None else _tell(on_progress, taskset)
             run_missing(world, entrant, taskset, log, timings, variant, batch_size, told)
             if ledger is not None:
-                _enter(ledger, taskset, log.of(entrant.system, taskset), folder)
+                enter_ledger(ledger, taskset, log.of(entrant.system, taskset), folder)
         log.finish([(entrant.system, taskset) for taskset in tasksets])
         floor = random_floor(world, tasksets, folder, variant)
         single = _single_ms(world, entrant, tasksets[0], timings, variant, single_tasks)
@@ -132,7 +132,7 @@ def random_floor(world: World, tasksets: Sequence[TaskSet], folder: RunFolder, v
     controller = random(world)
     entrant = Entrant(
         system=FLOOR_RANDOM,
-        weights_digest="",
+        weights_digest=NO_WEIGHTS,
         controller=lambda taskset: controller,
         frame_size=1,
         threads=1,
@@ -146,12 +146,14 @@ def random_floor(world: World, tasksets: Sequence[TaskSet], folder: RunFolder, v
     return [outcome for taskset in tasksets for outcome in log.of(FLOOR_RANDOM, taskset)]
 
 
-def single_task_ms(world: World, entrant: Entrant, taskset: TaskSet, variant: str, tasks: int = 3) -> float | None:
-    """Planning milliseconds per environment step when a few tasks, spread over the set, are run one at a time."""
+def timed(
+    world: World, entrant: Entrant, taskset: TaskSet, variant: str, tasks: int, batch_size: int | None = None
+) -> Timings:
+    """What a few tasks, spread over the set, cost when they are run for nothing but their time."""
     count = min(tasks, len(taskset.tasks))
     if count == 0:
-        return None
-    alone = run(
+        return Timings()
+    return run(
         world,
         entrant.controller(taskset),
         taskset,
@@ -161,9 +163,8 @@ def single_task_ms(world: World, entrant: Entrant, taskset: TaskSet, variant: st
         weights_digest=entrant.weights_digest,
         settings_digest=entrant.settings_digest,
         only=sorted({int(i) for i in np.linspace(0, len(taskset.tasks) - 1, count)}),
-        batch_size=1,
-    )
-    return alone.timings.planning_ms_per_env_step
+        batch_size=batch_size,
+    ).timings
 
 
 def _single_ms(
@@ -173,13 +174,13 @@ def _single_ms(
     known = timings.single_ms(entrant.system, taskset)
     if known is not None:
         return known
-    measured = single_task_ms(world, entrant, taskset, variant, tasks)
+    measured = timed(world, entrant, taskset, variant, tasks, batch_size=1).planning_ms_per_env_step
     if measured is not None:
         timings.keep_single_ms(entrant.system, taskset, measured)
     return measured
 
 
-def _enter(ledger: Path, taskset: TaskSet, outcomes: Sequence[Outcome], folder: RunFolder) -> None:
+def enter_ledger(ledger: Path, taskset: TaskSet, outcomes: Sequence[Outcome], folder: RunFolder) -> None:
     """Add the ledger's line, once per folder: continuing a finished run is no further evaluation."""
     entry = f"ledger {outcomes[0].system} {taskset.digest}"
     if not folder.is_marked(entry):

@@ -38,6 +38,11 @@ class Timings:
         """The paper's measure, amortised over the batch; None before anything was executed."""
         return 1000 * self.planning_seconds / self.env_steps if self.env_steps else None
 
+    @property
+    def seconds(self) -> float:
+        """All of them."""
+        return self.planning_seconds + self.starting_seconds + self.drawing_seconds + self.simulating_seconds
+
     def __add__(self, other: "Timings") -> "Timings":
         return Timings(**{name: getattr(self, name) + getattr(other, name) for name in self.__dict__})
 
@@ -70,7 +75,15 @@ class Progress:
     successes: int
     env_step: int
     """Environment steps taken by the batch under way."""
+    budget_env_steps: int
+    alive: int
+    """Tasks of that batch that are not over."""
     timings: Timings
+
+    @property
+    def worked(self) -> float:
+        """Tasks over, and of those under way the part of the budget that is spent: grows evenly with time."""
+        return self.done + self.alive * self.env_step / self.budget_env_steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +204,7 @@ class _Loop:
             self._execute(batch, chunk)
             per_step = 1000 * seconds / (self.timings.env_steps - steps)
             self._spend(planning_seconds=seconds, decision_ms_per_env_step=(per_step,))
-            self._tell(known, batch.env_step)
+            self._tell(known, batch)
 
     def _start(self, tasks: list[Task]) -> _Batch:
         starts = np.array([task.start for task in tasks], dtype=np.float64)
@@ -274,15 +287,21 @@ class _Loop:
                 self.walked[task.index][0].append(state.copy())
                 self.walked[task.index][1].append(action)
 
-    def _tell(self, known: int, env_step: int) -> None:
+    def _tell(self, known: int, batch: _Batch) -> None:
         """Report what this decision finished, and how far the run is."""
         if self.on_finished is not None and len(self.outcomes) > known:
             self.on_finished(self.outcomes[known:], self.timings)
         if self.on_progress is not None:
-            successes = sum(outcome.success for outcome in self.outcomes)
-            done = len(self.outcomes)
             self.on_progress(
-                Progress(tasks=self.total, done=done, successes=successes, env_step=env_step, timings=self.timings)
+                Progress(
+                    tasks=self.total,
+                    done=len(self.outcomes),
+                    successes=sum(outcome.success for outcome in self.outcomes),
+                    env_step=batch.env_step,
+                    budget_env_steps=self.taskset.budget_env_steps,
+                    alive=len(batch.tasks),
+                    timings=self.timings,
+                )
             )
 
     def _frames(self, states: States) -> dict[str, NDArray[np.uint8]]:

@@ -6,6 +6,8 @@
     outcomes.partial-*  lines of tasks that are over while others are not, one file per writer
     done.txt            what happens once per folder and has happened: lines added to the ledger
     timings.json        where the seconds went; a writer with a name has a file of its own
+    provenance.json     who computed it when: commands, versions, kind of machine; likewise
+    planning.json       planning time, measured with nothing beside it
 
 A task's outcome depends on nothing but the task and the system. So a command that was killed continues with the tasks
 that are missing, several writers may share the tasks, and `outcomes.jsonl` has the same bytes in every case.
@@ -13,7 +15,8 @@ that are missing, several writers may share the tasks, and `outcomes.jsonl` has 
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +24,7 @@ from dualwm.errors import ProtocolError
 from dualwm.evaluate.closed_loop import Timings
 from dualwm.evaluate.tasks import load_taskset, save_taskset
 from dualwm.files import append_lines, write_whole
-from dualwm.records import Outcome, TaskSet, read_outcomes
+from dualwm.records import NO_WEIGHTS, Outcome, TaskSet, read_outcomes
 
 Key = tuple[str, str, int]
 """System, TaskSet digest, task."""
@@ -53,6 +56,21 @@ class RunFolder:
             )
         return RunFolder(path=path, writer=writer)
 
+    @staticmethod
+    def find(path: Path) -> "RunFolder":
+        """A folder that some command made."""
+        if not (path / "command.json").exists():
+            raise ProtocolError(
+                f"{path}: expected a run folder, with a file command.json as `dualwm eval --out` and `dualwm compare` "
+                "write it. Name one."
+            )
+        return RunFolder(path=path)
+
+    @property
+    def command(self) -> dict[str, Any]:
+        """What was asked for."""
+        return _read_json(self.path / "command.json")
+
     def keep_taskset(self, taskset: TaskSet) -> Path:
         """Write the tasks down, or check that they are those written down before."""
         name = f"{taskset.world}-{taskset.protocol}-o{taskset.goal_offset_env_steps}-s{taskset.seed}"
@@ -66,6 +84,51 @@ class RunFolder:
             )
         return file
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether no outcome was missing when somebody last looked."""
+        return (self.path / "outcomes.jsonl").exists()
+
+    def finished(self, system: str | None = None, goal_offset_env_steps: int | None = None) -> list[Outcome]:
+        """The outcomes, sorted: all, or those of one system or offset. An unfinished folder has none to show."""
+        if not self.is_finished:
+            raise ProtocolError(
+                f"{self.path} is not finished: there is no outcomes.jsonl. Type the command of the run again."
+            )
+        known = read_outcomes(self.path / "outcomes.jsonl")
+        chosen = [
+            replace(o, weights_digest=o.weights_digest or NO_WEIGHTS)
+            for o in known
+            if system in (None, o.system) and goal_offset_env_steps in (None, o.goal_offset_env_steps)
+        ]
+        if not chosen:
+            there = sorted({(o.system, o.goal_offset_env_steps) for o in known})
+            raise ProtocolError(
+                f"{self.path} records (system, offset) {there}, not what was asked for. Choose one of these."
+            )
+        return chosen
+
+    def taskset(self, digest: str) -> TaskSet:
+        """The tasks that outcomes name by their digest."""
+        for file in sorted(self.path.glob("taskset-*.json")):
+            taskset = load_taskset(file)
+            if taskset.digest == digest:
+                return taskset
+        raise ProtocolError(
+            f"No taskset-*.json of {self.path} has the digest {digest[:12]} that its outcomes name. Restore the file."
+        )
+
+    def provenance(self) -> list[dict[str, Any]]:
+        """What every process had to say of itself, the latest last."""
+        sessions = [one for file in sorted(self.path.glob("provenance*.json")) for one in _read_json(file)]
+        return sorted(sessions, key=lambda one: str(one.get("began")))
+
+    def keep_provenance(self, facts: Mapping[str, Any]) -> None:
+        """Add what this process has to say of itself: command, versions, kind of machine, date."""
+        file = self.path / ("-".join(filter(None, ["provenance", self.writer])) + ".json")
+        sessions: list[Any] = _read_json(file) if file.exists() else []
+        write_whole(file, json.dumps([*sessions, dict(facts)], indent=1, sort_keys=True) + "\n")
+
     def is_marked(self, entry: str) -> bool:
         """Whether something that must be done once was done."""
         marks = self.path / "done.txt"
@@ -74,6 +137,18 @@ class RunFolder:
     def mark(self, entry: str) -> None:
         """Remember that it was done."""
         append_lines(self.path / "done.txt", [entry])
+
+    def twin(self, path: Path) -> "RunFolder":
+        """Another folder of the same command."""
+        RunFolder.find(path)
+        return RunFolder.open(path, self.command, self.writer)
+
+    def take_records(self, other: "RunFolder") -> None:
+        """Copy another folder's timings and provenance beside one's own."""
+        for file in sorted([*other.path.glob("timings*.json"), *other.path.glob("provenance*.json")]):
+            here, data = self.path.glob(f"{file.stem}*.json"), file.read_bytes()
+            if all(known.read_bytes() != data for known in here):
+                write_whole(_free(self.path / file.name), data)
 
     def outcomes(self, name: str = "outcomes") -> "OutcomeLog":
         """The outcomes under a name; what is already known is read."""
@@ -110,6 +185,13 @@ class OutcomeLog:
         digest = taskset.digest
         return [task.index for task in taskset.tasks if (system, digest, task.index) not in self._known]
 
+    def has(self, outcome: Outcome) -> bool:
+        """Whether this very outcome is known; another one of the same task is refused."""
+        before = self._known.get(_key(outcome))
+        if before is not None:
+            self._take(outcome, str(self.final))
+        return before is not None
+
     def add(self, outcomes: Sequence[Outcome]) -> None:
         """Put outcomes on the disk."""
         append_lines(self._own, [outcome.to_json() for outcome in outcomes])
@@ -129,12 +211,12 @@ class OutcomeLog:
     def _read(self) -> None:
         # Partial files first: another writer that finishes in between moves their lines into the finished file.
         for file in [*self._partials(), self.final]:
-            for outcome in read_outcomes(file) if file.exists() else []:
-                self._take(outcome, str(file))
+            with suppress(FileNotFoundError):
+                for outcome in read_outcomes(file):
+                    self._take(outcome, str(file))
 
     def _take(self, outcome: Outcome, where: str) -> None:
-        key = (outcome.system, outcome.taskset_digest, outcome.task)
-        before = self._known.setdefault(key, outcome)
+        before = self._known.setdefault(_key(outcome), outcome)
         if before != outcome:
             raise ProtocolError(
                 f"{where}: task {outcome.task} of seed {outcome.seed} has two different outcomes of {outcome.system}. "
@@ -191,6 +273,16 @@ class TimingLog:
     def _write(self) -> None:
         data = {"sessions": [entry for entry in self._sessions if "env_steps" in entry], "single_ms": self._single_ms}
         write_whole(self._file, json.dumps(data, indent=1) + "\n")
+
+
+def _key(outcome: Outcome) -> Key:
+    return outcome.system, outcome.taskset_digest, outcome.task
+
+
+def _free(file: Path) -> Path:
+    """The file, or the first numbered name beside it that nobody has."""
+    names = (file, *(file.with_stem(f"{file.stem}-{i}") for i in range(2, 1000)))
+    return next(name for name in names if not name.exists())
 
 
 def _place(outcome: Outcome) -> tuple[Any, ...]:

@@ -6,14 +6,14 @@ a number that was measured on something else does not belong beside the others.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dualwm.errors import ProtocolError
-from dualwm.records import Outcome, is_hard, read_outcomes
+from dualwm.records import NO_WEIGHTS, Outcome, PlanningTime, is_hard, read_outcomes, read_planning
 from dualwm.stats import Rate
 
 System = tuple[str, str]
@@ -31,6 +31,10 @@ class Recorded:
     outcomes: tuple[Outcome, ...]
     planning: Mapping["Timed", "Planning"]
     folders: tuple[Path, ...] = ()
+    timed: tuple[PlanningTime, ...] = ()
+    """Planning time measured with nothing beside it, where it was."""
+    sources: Mapping[tuple[str, str, str], Path] = field(default_factory=dict[tuple[str, str, str], Path])
+    """(system, weights digest, TaskSet digest) -> the run folder that holds those outcomes."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,10 @@ class Cell:
     """On cross-room tasks with a shortest path of 100 px or more alone."""
     not_initially_solved: Rate
     planning_ms_per_env_step: float | None
+    """Amortised over the batch: from a run made for it where there is one, else from the runs that gave outcomes."""
+    timed: PlanningTime | None = None
+    env_steps_to_success: tuple[float, float, float] | None = None
+    """5, 50 and 95 % quantiles over the tasks that succeeded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +107,8 @@ def read_runs(folders: Sequence[Path]) -> Recorded:
     """Outcomes, floors and timings of finished run folders."""
     outcomes: list[Outcome] = []
     planning: dict[Timed, Planning] = {}
+    timed: list[PlanningTime] = []
+    sources: dict[tuple[str, str, str], Path] = {}
     for folder in folders:
         if not (folder / "outcomes.jsonl").exists():
             raise ProtocolError(
@@ -106,12 +116,18 @@ def read_runs(folders: Sequence[Path]) -> Recorded:
                 "run again to finish it, or name another folder."
             )
         for name in ("outcomes.jsonl", "floors.jsonl"):
-            if (folder / name).exists():
-                outcomes += read_outcomes(folder / name)
+            for outcome in read_outcomes(folder / name) if (folder / name).exists() else []:
+                # Floors once said that they have no weights by an empty digest.
+                outcomes.append(replace(outcome, weights_digest=outcome.weights_digest or NO_WEIGHTS))
+                sources.setdefault((outcome.system, outcomes[-1].weights_digest, outcome.taskset_digest), folder)
+        if (folder / "planning.json").exists():
+            timed += read_planning(folder / "planning.json")
         for file in sorted(folder.glob("timings*.json")):
             for key, spent in _read_timings(file):
                 planning[key] = planning.get(key, Planning(0.0, 0)) + spent
-    return Recorded(outcomes=tuple(outcomes), planning=planning, folders=tuple(folders))
+    return Recorded(
+        outcomes=tuple(outcomes), planning=planning, folders=tuple(folders), timed=tuple(timed), sources=sources
+    )
 
 
 def build_tables(recorded: Recorded, order: Sequence[str] = ()) -> list[Table]:
@@ -124,7 +140,7 @@ def build_tables(recorded: Recorded, order: Sequence[str] = ()) -> list[Table]:
         for offset, systems in by_offset.items():
             _check_same_tasks(offset, systems)
         names = sorted({name for systems in by_offset.values() for name in systems}, key=lambda n: _rank(n, order))
-        rows = tuple(_row(name, by_offset, recorded.planning) for name in names)
+        rows = tuple(_row(name, by_offset, recorded) for name in names)
         tasks = {offset: _tasks(next(iter(systems.values()))) for offset, systems in by_offset.items()}
         tables.append(Table(world=world, rule=rule, protocol=protocol, tasks=tasks, rows=rows))
     return tables
@@ -202,43 +218,55 @@ def _describe(outcomes: Iterable[Outcome]) -> str:
     return f"{len(some)} tasks of the TaskSets " + ", ".join(f"{digest} (seed {seed})" for seed, digest in sets)
 
 
-def _rank(system: System, order: Sequence[str]) -> tuple[int, System]:
-    return (order.index(system[0]) if system[0] in order else len(order), system)
+def _rank(system: System, order: Sequence[str]) -> tuple[int, bool, System]:
+    """Whoever is named in `order`, then whoever plans, then floors and ceilings."""
+    return (order.index(system[0]) if system[0] in order else len(order), system[1] == NO_WEIGHTS, system)
 
 
 def _row(
     name: System,
     by_offset: Mapping[int, Mapping[System, Mapping[TaskKey, Outcome]]],
-    planning: Mapping[Timed, Planning],
+    recorded: Recorded,
 ) -> Row:
-    cells = {m: _cell(list(systems[name].values()), planning) for m, systems in by_offset.items() if name in systems}
+    cells = {m: _cell(list(systems[name].values()), recorded) for m, systems in by_offset.items() if name in systems}
     return Row(system=name[0], weights_digest=name[1], cells=cells)
 
 
-def _cell(outcomes: Sequence[Outcome], planning: Mapping[Timed, Planning]) -> Cell:
-    timed = {(outcome.system, outcome.weights_digest, outcome.taskset_digest) for outcome in outcomes}
-    spent = sum((planning[key] for key in sorted(timed) if key in planning), Planning(0.0, 0))
+def _cell(outcomes: Sequence[Outcome], recorded: Recorded) -> Cell:
+    first = outcomes[0]
+    sets = sorted({(outcome.system, outcome.weights_digest, outcome.taskset_digest) for outcome in outcomes})
+    spent = sum((recorded.planning[key] for key in sets if key in recorded.planning), Planning(0.0, 0))
+    own = (first.system, first.weights_digest, first.goal_offset_env_steps)
+    timed = next((t for t in recorded.timed if (t.system, t.weights_digest, t.goal_offset_env_steps) == own), None)
     return Cell(
         success=Rate.of(o.success for o in outcomes),
         hard=Rate.of(o.success for o in outcomes if is_hard(o.facts)),
         not_initially_solved=Rate.of(o.success for o in outcomes if not o.initially_solved),
-        planning_ms_per_env_step=spent.ms_per_env_step,
+        planning_ms_per_env_step=spent.ms_per_env_step if timed is None else timed.together.mean_ms,
+        timed=timed,
+        env_steps_to_success=_quantiles([o.steps for o in outcomes if o.success]),
     )
 
 
 def _tasks(outcomes: Mapping[TaskKey, Outcome]) -> Tasks:
     some = list(outcomes.values())
-    paths = [o.facts["path_px"] for o in some if "path_px" in o.facts]
-    quantiles = [float(q) for q in np.quantile(np.array(paths), [0.05, 0.5, 0.95])] if paths else []
     return Tasks(
         n=len(some),
         seeds=tuple(sorted({o.seed for o in some})),
         budget_env_steps=some[0].budget_env_steps,
         initially_solved=Rate.of(o.initially_solved for o in some),
         hard=Rate.of(is_hard(o.facts) for o in some if "path_px" in o.facts),
-        path_px=(quantiles[0], quantiles[1], quantiles[2]) if quantiles else None,
+        path_px=_quantiles([o.facts["path_px"] for o in some if "path_px" in o.facts]),
         digests=tuple(sorted({o.taskset_digest for o in some})),
     )
+
+
+def _quantiles(values: Sequence[float]) -> tuple[float, float, float] | None:
+    """The 5, 50 and 95 % quantiles."""
+    if not values:
+        return None
+    low, middle, high = (float(q) for q in np.quantile(np.array(values, dtype=np.float64), [0.05, 0.5, 0.95]))
+    return low, middle, high
 
 
 def _read_timings(file: Path) -> list[tuple[Timed, Planning]]:

@@ -9,9 +9,8 @@ import torch
 
 from dualwm.data.collect import collect
 from dualwm.data.collections import first_seed
-from dualwm.data.store import Store
 from dualwm.envs.base import World, episodes, get_world
-from dualwm.errors import RecipeError, did_you_mean
+from dualwm.errors import ProtocolError, RecipeError, did_you_mean
 from dualwm.evaluate import ledger as ledgers
 from dualwm.evaluate.cell import Entrant, evaluate_cell
 from dualwm.evaluate.closed_loop import Progress
@@ -20,8 +19,9 @@ from dualwm.evaluate.outcomes import RunFolder
 from dualwm.evaluate.pool import PairPool, build_pool
 from dualwm.evaluate.summary import Summary
 from dualwm.evaluate.tasks import check_difficulty, sample_taskset
-from dualwm.records import TaskSet
+from dualwm.records import NO_WEIGHTS, Outcome, TaskSet
 from dualwm.registry import to_plain
+from dualwm.zoo.provenance import session
 from dualwm.zoo.system import System, asset_folder, load, shipped_systems
 
 _SHORT = {"search": "low_search", "route_search": "high_search"}
@@ -86,7 +86,7 @@ def collection_pool(world: World, collection: str, home: Path) -> PairPool:
     """The pool of a collection's first 1,000 episodes, recorded (or found) below `home`."""
     folder = home / f"{world.name}-{collection}"
     count = 1000
-    collect(
+    store = collect(
         world,
         folder,
         record=lambda seeds, cap: episodes(world, seeds, cap),
@@ -96,7 +96,7 @@ def collection_pool(world: World, collection: str, home: Path) -> PairPool:
         collection=collection,
         command="dualwm eval",
     )
-    return build_pool(collection, Store.open(folder), world)
+    return build_pool(collection, store, world)
 
 
 def tasksets(
@@ -107,9 +107,13 @@ def tasksets(
     num_tasks: int,
     protocol: str,
     rule: str | None = None,
+    pools: dict[str, PairPool] | None = None,
 ) -> list[TaskSet]:
-    """One TaskSet per seed. Seeds of 1000 and above draw from dev, smaller ones from test."""
-    pools: dict[str, PairPool] = {}
+    """One TaskSet per seed. Seeds of 1000 and above draw from dev, smaller ones from test.
+
+    `pools` holds the world's pools by collection as far as they are known already, and those needed are added.
+    """
+    pools = {} if pools is None else pools
     chosen: list[TaskSet] = []
     if not seeds:
         raise RecipeError("An evaluation needs at least one seed, such as --seeds 1000 (dev) or --seeds 0 1 42 (test).")
@@ -134,21 +138,36 @@ def tasksets(
 def entrant(spec: Spec, world: World, goal_offset_env_steps: int, variant: str) -> Entrant:
     """A floor or a system by its name, ready to enter an evaluation."""
     if spec.base in FLOORS:
-        return _floor(spec, world, variant)
+        return floor_of(spec, world, variant)
+    return entrant_of(system_of(spec), spec, world, goal_offset_env_steps)
+
+
+def system_of(spec: Spec) -> System:
+    """The loaded system that a specification names."""
     known = {**shipped_systems(), **dict.fromkeys(FLOORS)}
     if spec.base not in known and not Path(spec.base).exists():
         raise RecipeError(
             f"There is no floor, shipped system or folder named {spec.base!r}. {did_you_mean(spec.base, known)}"
         )
-    return _entrant(load(spec.base), spec, world, goal_offset_env_steps)
+    return load(spec.base)
 
 
-def _floor(spec: Spec, world: World, variant: str) -> Entrant:
+def check_weights(recorded: Outcome, found: str) -> None:
+    """Refuse to go on about a recorded outcome with other weights than made it."""
+    if recorded.weights_digest != found:
+        raise ProtocolError(
+            f"{recorded.system} was recorded with the weights {recorded.weights_digest[:12]}, and those found here are "
+            f"{found[:12]}. Take the version that shipped the recorded weights, or evaluate anew."
+        )
+
+
+def floor_of(spec: Spec, world: World, variant: str) -> Entrant:
+    """A floor or ceiling, ready to enter an evaluation."""
     if spec != Spec(base=spec.base):
         raise RecipeError(f"The floor {spec.base!r} has no variants and no settings; found {str(spec)!r}.")
     return Entrant(
         system=str(spec),
-        weights_digest="none",
+        weights_digest=NO_WEIGHTS,
         frame_size=8,
         threads=torch.get_num_threads(),
         precision="none",
@@ -156,7 +175,8 @@ def _floor(spec: Spec, world: World, variant: str) -> Entrant:
     )
 
 
-def _entrant(system: System, spec: Spec, world: World, goal_offset_env_steps: int) -> Entrant:
+def entrant_of(system: System, spec: Spec, world: World, goal_offset_env_steps: int) -> Entrant:
+    """A loaded system, ready to enter an evaluation under the name of its specification."""
     if system.task["world"] != world.name:
         raise RecipeError(
             f"{spec.base} was trained in the world {system.task['world']!r} and cannot be evaluated in {world.name!r}. "
@@ -189,6 +209,7 @@ def evaluate(
     ledger: Path | Literal["checkout"] | None = "checkout",
     batch_size: int | None = None,
     single_tasks: int = 3,
+    command: str = "",
     on_progress: Callable[[TaskSet, Progress], None] | None = None,
 ) -> Summary:
     """Success of a system on matched tasks, with interval, floors and planning time.
@@ -208,7 +229,7 @@ def evaluate(
         rule=rule,
     )
     if isinstance(system, System):
-        enters = _entrant(system, Spec(base=system.name), world, goal_offset_env_steps)
+        enters = entrant_of(system, Spec(base=system.name), world, goal_offset_env_steps)
     else:
         enters = entrant(Spec.parse(system), world, goal_offset_env_steps, variant)
     folder = None
@@ -228,6 +249,9 @@ def evaluate(
                 "settings": dict(enters.settings),
             },
         )
+        if not folder.is_finished:
+            settings = {enters.system: {str(goal_offset_env_steps): enters.settings}}
+            folder.keep_provenance(session(command) | {"settings": settings})
     return evaluate_cell(
         world,
         enters,

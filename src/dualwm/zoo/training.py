@@ -1,7 +1,6 @@
 """From a recipe to a System folder: data, split, normaliser, stages, bank, provenance."""
 
 import json
-import platform
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 
-import dualwm
 from dualwm.data.collect import collect
 from dualwm.data.collections import COLLECTIONS, collection_of, first_seed
 from dualwm.data.normalize import Normalizer
@@ -29,6 +27,7 @@ from dualwm.train.fit import Summary, fit
 from dualwm.train.folder import refuse_foreign
 from dualwm.train.progress import Progress, Silent
 from dualwm.zoo.method import Draw, Sees, TrainingInputs
+from dualwm.zoo.provenance import machine, versions
 from dualwm.zoo.recipe import Recipe
 from dualwm.zoo.system import Bank, System
 
@@ -303,15 +302,6 @@ def _provenance(
         "data_episodes": len(store),
         "stages": [json.loads(json.dumps(vars(stage))) for stage in summary.stages],
         "wall_s_of_last_command": round(time.time() - began, 1),
-        "versions": {
-            "dualwm": dualwm.__version__,
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "machine": {
-            "platform": platform.machine(),
-            "threads": torch.get_num_threads(),
-            "cpu_capability": torch.backends.cpu.get_cpu_capability(),
-        },
+        "versions": versions(),
+        "machine": machine(),
     }

@@ -8,6 +8,7 @@ from dualwm.data.collect import collect
 from dualwm.data.collections import COLLECTIONS, collection, collection_of, first_seed
 from dualwm.data.store import Store
 from dualwm.errors import DataError
+from dualwm.files import only_writer
 
 WORLD = IntegratorWorld()
 
@@ -134,3 +135,13 @@ def test_first_seed_starts_in_the_range_and_stays_in_it():
 def test_an_unknown_collection_suggests_the_nearest():
     with pytest.raises(DataError, match="Did you mean 'train'"):
         collection("trains")
+
+
+def test_a_complete_data_set_is_read_while_another_process_holds_it(tmp_path):
+    record_into(tmp_path / "set", 4)
+    with only_writer(tmp_path / "set", lambda pid: AssertionError(pid)):
+        assert len(record_into(tmp_path / "set", 4)) == 4
+        with pytest.raises(DataError, match="another live process"):
+            record_into(tmp_path / "set", 5)
+        with pytest.raises(DataError, match="another live process"):
+            record_into(tmp_path / "set", 4, seed=21)

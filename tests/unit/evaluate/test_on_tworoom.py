@@ -1,5 +1,6 @@
 """The seams to the rooms that evaluation only knows by protocol: a real data set and the real TwoRoom."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,9 +10,11 @@ from dualwm.data.collect import collect
 from dualwm.data.collections import collection_of, first_seed
 from dualwm.data.store import Store
 from dualwm.envs.base import episodes, get_world
+from dualwm.errors import ControllerError
 from dualwm.evaluate.closed_loop import run
 from dualwm.evaluate.floors import floor, replay
 from dualwm.evaluate.pool import PairPool, build_pool
+from dualwm.evaluate.recorded import actions_in, actions_of, ways, ways_in
 from dualwm.evaluate.tasks import sample_taskset
 
 TWOROOM = get_world("tworoom")
@@ -73,3 +76,34 @@ def test_replaying_the_recorded_actions_leads_to_every_goal(store: Store, pool: 
         path = played.paths[task.index].states
         positions = store.episode(task.episode).columns["pos_agent"][task.start_row :]
         assert (path == positions[: len(path)]).all()
+
+
+@pytest.mark.parametrize("offset", [25, 100])
+def test_the_way_walked_again_is_the_recorded_one_and_replaying_it_solves_every_task(
+    store: Store, pool: PairPool, offset: int
+):
+    taskset = sample_taskset(pool, seed=7, num_tasks=15, goal_offset_env_steps=offset)
+    walked, recorded = ways(TWOROOM, taskset), ways_in(store, taskset)
+    assert all((one == two).all() and len(one) == offset for one, two in zip(walked, recorded, strict=True))
+    played = run(
+        TWOROOM, floor("replay", TWOROOM, taskset, TWOROOM.variants[0]), taskset,
+        size=16, variant=TWOROOM.variants[0], system="replay", weights_digest="",
+    )  # fmt: skip
+    assert all(outcome.success for outcome in played.outcomes)
+
+
+def test_tasks_that_the_behaviour_of_today_does_not_walk_through_are_refused(pool: PairPool):
+    taskset = sample_taskset(pool, seed=7, num_tasks=3, goal_offset_env_steps=25)
+    x, y = taskset.tasks[1].goal
+    moved = replace(taskset.tasks[1], goal=(x + 1.0, y))
+    with pytest.raises(ControllerError, match="Task 1 was cut from rows"):
+        ways(TWOROOM, replace(taskset, tasks=(taskset.tasks[0], moved, taskset.tasks[2])))
+
+
+def test_marginal_actions_are_those_the_behaviour_takes_and_no_row_without_an_action(store: Store):
+    drawn, stored = actions_of(TWOROOM), actions_in(store)
+    for actions in (drawn, stored):
+        assert np.isfinite(actions).all()
+        assert actions.shape[1] == TWOROOM.action_dim
+    # Another collection of the same behaviour: the same habits, within what 60 episodes can say.
+    assert abs(drawn - drawn.mean(0)).mean() == pytest.approx(abs(stored - stored.mean(0)).mean(), rel=0.05)

@@ -70,8 +70,8 @@ def test_planning_time_comes_from_the_timings_beside_the_outcomes(tmp_path: Path
         session |= {"planning_seconds": 3.0, "env_steps": 1000}
     (folder / "timings.json").write_text(json.dumps(sessions))
     (table,) = build_tables(read_runs([folder]))
-    assert table.rows[1].system == "toy"
-    assert table.rows[1].cells[25].planning_ms_per_env_step == 3.0
+    assert table.rows[0].system == "toy"
+    assert table.rows[0].cells[25].planning_ms_per_env_step == 3.0
     assert "| `toy` | 3.0 |" in markdown(table)
 
 
@@ -134,7 +134,7 @@ def test_tasks_solved_at_the_start_get_a_section_of_their_own(tmp_path: Path):
     folder = record(tmp_path, [line_tasks([0.2, 3, 200])], noop(WORLD))
     text = markdown(build_tables(read_runs([folder]))[0])
     assert "| solved at the start | 33.3 % |" in text
-    assert "| success, not solved at the start | offset 25 |\n| --- | ---: |\n| `random` |" in text
+    assert "| success, not solved at the start | offset 25 |\n| --- | ---: |\n| `toy` |" in text
     assert "| `toy` | 0.0 % [0.0, 65.8] |" in text
 
 
