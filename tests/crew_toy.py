@@ -27,7 +27,9 @@ class Mortal(IntegratorWorld):
     def record(self, seeds, max_env_steps):
         left = int(self.lives.read_text())
         if self.seed in seeds and left:
-            self.lives.write_text(str(left - 1))
+            part = self.lives.with_suffix(".part")  # whole or not there: the other process may be reading
+            part.write_text(str(left - 1))
+            part.replace(self.lives)
             os.kill(os.getpid(), signal.SIGKILL)
         return super().record(seeds, max_env_steps)
 

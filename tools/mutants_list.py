@@ -490,7 +490,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "src/dualwm/plan/controller.py",
         "prefix = memory.history[:, -p:] if p else None",
         "prefix = memory.history[:, -p - 1 : -1] if p else None",
-        "tests/unit/plan/test_controller.py::PREFIX",
+        "tests/unit/plan/test_controller.py::test_refinement_compares_the_states_observed_since_the_subgoal_was_set_and_then_predictions",
     ),
     Mutant(
         "src/dualwm/plan/controller.py",

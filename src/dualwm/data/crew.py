@@ -57,7 +57,7 @@ def _in_order(
     workers: "list[_Worker]", open_world: Opener, plan: Plan, batches: Sequence[Sequence[int]]
 ) -> Iterator[list[Columns]]:
     """Hand out batches, take back what was made and give it on in order; replace whoever dies."""
-    todo, made, deaths = deque(range(len(batches))), dict[int, list[Columns]](), Counter[int]()
+    todo, made, deaths = deque(range(len(batches))), dict[int, list[Columns] | Exception](), Counter[int]()
     for turn in range(len(batches)):
         while turn not in made:
             for worker in workers:
@@ -65,8 +65,6 @@ def _in_order(
                     worker.begin(todo[0], batches[todo.popleft()])
             for place, worker in _answering(workers):
                 batch, answer = worker.finish()
-                if isinstance(answer, Exception):
-                    raise answer
                 if answer is not None:
                     made[batch] = answer
                     continue
@@ -75,7 +73,10 @@ def _in_order(
                 todo.appendleft(batch)
                 worker.stop()
                 workers[place] = _Worker(open_world, plan)
-        yield made.pop(turn)
+        found = made.pop(turn)
+        if isinstance(found, Exception):
+            raise found  # in its turn: what comes before it is kept, whoever was faster
+        yield found
 
 
 def _answering(workers: "list[_Worker]") -> "list[tuple[int, _Worker]]":

@@ -135,7 +135,7 @@ def test_fewer_episodes_than_are_there_are_told_so_and_kept(collected, capsys):
     assert Store.open(collected).digest == digest
 
 
-@pytest.mark.parametrize("started", ["/home/me/.venv/bin/dualwm", "/home/me/src/dualwm/__main__.py"])
+@pytest.mark.parametrize("started", ["elsewhere/.venv/bin/dualwm", "elsewhere/src/dualwm/__main__.py"])
 def test_what_made_a_data_set_is_kept_as_it_would_be_typed_again(tmp_path, monkeypatch, capsys, started):
     monkeypatch.setattr("sys.argv", [started, "data", "collect", "tworoom", "--out", "my set"])
     assert collect(CollectArgs(world="tworoom", out=tmp_path / "set", episodes=1, max_env_steps=60)) == 0

@@ -350,7 +350,7 @@ def test_tensorboard_is_asked_for_by_name_where_it_is_missing(tmp_path):
     try:
         import tensorboard  # noqa: F401
     except ImportError:
-        with pytest.raises(WorldError, match=r"dualwm\[tensorboard\]"):
+        with pytest.raises(WorldError, match=r"pip install .*\[tensorboard\]"):
             train(tmp_path, tensorboard=True)
         assert train(tmp_path)[1].finished
     else:
