@@ -16,6 +16,8 @@ def outcomes_of(
         Outcome(
             system=system,
             weights_digest=f"w-{system}",
+            settings_digest="s",
+            variant="snap",
             taskset_digest=f"d{seed}-{offset}-{len(word)}",
             world=world,
             rule="reach16",
