@@ -37,7 +37,7 @@ from dualwm.train.loop import step_key
 from dualwm.train.noise import normals
 from dualwm.train.optimise import Optimiser, loss_and_terms, only_trained
 from dualwm.train.progress import Silent
-from dualwm.train.stage import Rehearsal, StageSettings, StepKey, Watch
+from dualwm.train.stage import Rehearsal, Source, Stage, StageSettings, StepKey, Watch
 
 SETTINGS = StageSettings(
     steps=24,
@@ -202,14 +202,20 @@ def metrics(out: Path, *kinds: str) -> list[dict[str, Any]]:
 
 
 def gradients(out: Path, processes: Processes) -> None:
+    """One step of the toy."""
+    stage = Low(reduce=processes)
+    one_step(out, processes, stage, Toy(), stage.samples)
+
+
+def one_step(out: Path, processes: Processes, stage: Stage[Any], model: nn.Module, samples: Source) -> None:
     """Loss, gradients and BatchNorm statistics of one step over the global batch, written by every process."""
-    model, stage = Toy(), Low(reduce=processes)
     share_statistics(model, processes)
     part = processes.slice(stage.settings.batch_size)
-    batch = stage.samples.read(Order(50, 16, "order").batch(0)[part])
-    with only_trained(model, [model.body]):
-        optimiser = Optimiser(model, [model.body], stage.settings)
-        loss, terms = loss_and_terms(stage, model, batch, step_key(0, "low", "train", 3, part))
+    batch = samples.read(Order(len(samples), stage.settings.batch_size, "order").batch(0)[part])
+    trained = stage.trained(model)
+    with only_trained(model, trained):
+        optimiser = Optimiser(model, trained, stage.settings)
+        loss, terms = loss_and_terms(stage, model, batch, step_key(0, stage.name, "train", 3, part))
         result = optimiser.update(loss, terms, 0, processes)
         found = {f"gradient/{name}": p.grad for name, p in optimiser.parameters.items()}
     found |= {f"buffer/{name}": buffer for name, buffer in model.named_buffers()}
@@ -248,7 +254,7 @@ class Server:
         return status
 
     def together(self, call: str, out: Path, world: int) -> list[int]:
-        """Call a function of this file in `world` children that share a batch; their exit statuses."""
+        """Call a function of this file, or MODULE:FUNCTION, in `world` children that share a batch; their statuses."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -296,7 +302,8 @@ def _child(request: dict[str, Any], rank: int) -> int:
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(request["world"])}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(request["port"]), "GLOO_SOCKET_IFNAME": "lo"}
     with start("cpu") as processes:
-        globals()[request["call"]](out, processes)
+        module, _, function = request["call"].rpartition(":")
+        getattr(importlib.import_module(module or __name__), function)(out, processes)
     return 0
 
 
