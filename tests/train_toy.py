@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -50,6 +50,10 @@ SETTINGS = StageSettings(
     checkpoint_every_steps=5,
     checkpoint_every_s=1e9,
 )
+
+
+Child = Callable[[dict[str, Any], int], int]
+"""(request, rank) -> exit status: what a child of `serve` does."""
 
 
 class Toy(nn.Module):
@@ -235,9 +239,10 @@ def train_together(out: Path, processes: Processes) -> bool:
 class Server:
     """The parent's side: each request is one forked training run, or several that share a batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: str = __file__) -> None:
+        """`program` calls `serve` with what a child does."""
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def __enter__(self) -> "Server":
@@ -266,26 +271,27 @@ class Server:
         return json.loads(self._process.stdout.readline())
 
 
-def serve() -> None:
+def serve(child: Child) -> None:
+    """Answer requests until there are no more, each in forked children."""
     importlib.import_module("torch._dynamo")  # what the first optimiser would import
     torch.set_num_threads(1)
     for line in sys.stdin:
         request = json.loads(line)
-        children = [_fork(request, rank) for rank in range(request.get("world", 1))]
+        children = [_fork(child, request, rank) for rank in range(request.get("world", 1))]
         if request.get("kill_after_s") is not None:
             time.sleep(request["kill_after_s"])
             os.kill(children[0], signal.SIGKILL)
-        print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], flush=True)
+        print([os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in children], flush=True)
 
 
-def _fork(request: dict[str, Any], rank: int) -> int:
-    child = os.fork()
-    if child:
-        return child
+def _fork(child: Child, request: dict[str, Any], rank: int) -> int:
+    number = os.fork()
+    if number:
+        return number
     sys.stdin.close()
     status = 1
     try:
-        status = _child(request, rank)
+        status = child(request, rank)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -308,4 +314,4 @@ def _child(request: dict[str, Any], rank: int) -> int:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(_child)
