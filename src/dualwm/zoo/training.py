@@ -5,6 +5,7 @@ import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ import torch
 import dualwm
 from dualwm.data.collect import collect
 from dualwm.data.collections import first_seed
+from dualwm.data.crew import Crew, usable_cores
 from dualwm.data.normalize import Normalizer
 from dualwm.data.prefetch import Prefetch
 from dualwm.data.split import Split, release_split
 from dualwm.data.store import Store
-from dualwm.envs.base import World, episodes, get_world
+from dualwm.envs.base import World, episodes, get_world, recorder, stores_pictures
 from dualwm.errors import RecipeError
 from dualwm.reduce import ALONE, Reduce
 from dualwm.registry import to_plain
@@ -52,6 +54,7 @@ def recorded(recipe: Recipe, data: Path, command: str) -> Store:
     world = world_of(recipe)
     if world is None or ((data / "meta.json").exists() and len(Store.open(data)) >= recipe.episodes):
         return Store.open(data)
+    slow = stores_pictures(world)
     return collect(
         world,
         data,
@@ -60,6 +63,9 @@ def recorded(recipe: Recipe, data: Path, command: str) -> Store:
         seed=first_seed("train", 0, recipe.episodes),
         max_env_steps=recipe.max_env_steps,
         collection="train",
+        stored_size=recipe.image_size if slow else None,
+        codec="zlib",
+        crew=Crew(workers=usable_cores(), open=partial(recorder, recipe.world)) if slow else None,
         command=command,
     )
 
