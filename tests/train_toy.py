@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -37,7 +37,7 @@ from dualwm.train.loop import step_key
 from dualwm.train.noise import normals
 from dualwm.train.optimise import Optimiser, loss_and_terms, only_trained
 from dualwm.train.progress import Silent
-from dualwm.train.stage import Rehearsal, StageSettings, StepKey, Watch
+from dualwm.train.stage import Rehearsal, Source, Stage, StageSettings, StepKey, Watch
 
 SETTINGS = StageSettings(
     steps=24,
@@ -50,6 +50,10 @@ SETTINGS = StageSettings(
     checkpoint_every_steps=5,
     checkpoint_every_s=1e9,
 )
+
+
+Child = Callable[[dict[str, Any], int], int]
+"""(request, rank) -> exit status: what a child of `serve` does."""
 
 
 class Toy(nn.Module):
@@ -202,14 +206,20 @@ def metrics(out: Path, *kinds: str) -> list[dict[str, Any]]:
 
 
 def gradients(out: Path, processes: Processes) -> None:
+    """One step of the toy."""
+    stage = Low(reduce=processes)
+    one_step(out, processes, stage, Toy(), stage.samples)
+
+
+def one_step(out: Path, processes: Processes, stage: Stage[Any], model: nn.Module, samples: Source) -> None:
     """Loss, gradients and BatchNorm statistics of one step over the global batch, written by every process."""
-    model, stage = Toy(), Low(reduce=processes)
     share_statistics(model, processes)
     part = processes.slice(stage.settings.batch_size)
-    batch = stage.samples.read(Order(50, 16, "order").batch(0)[part])
-    with only_trained(model, [model.body]):
-        optimiser = Optimiser(model, [model.body], stage.settings)
-        loss, terms = loss_and_terms(stage, model, batch, step_key(0, "low", "train", 3, part))
+    batch = samples.read(Order(len(samples), stage.settings.batch_size, "order").batch(0)[part])
+    trained = stage.trained(model)
+    with only_trained(model, trained):
+        optimiser = Optimiser(model, trained, stage.settings)
+        loss, terms = loss_and_terms(stage, model, batch, step_key(0, stage.name, "train", 3, part))
         result = optimiser.update(loss, terms, 0, processes)
         found = {f"gradient/{name}": p.grad for name, p in optimiser.parameters.items()}
     found |= {f"buffer/{name}": buffer for name, buffer in model.named_buffers()}
@@ -229,9 +239,10 @@ def train_together(out: Path, processes: Processes) -> bool:
 class Server:
     """The parent's side: each request is one forked training run, or several that share a batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: str = __file__) -> None:
+        """`program` calls `serve` with what a child does."""
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def __enter__(self) -> "Server":
@@ -248,7 +259,7 @@ class Server:
         return status
 
     def together(self, call: str, out: Path, world: int) -> list[int]:
-        """Call a function of this file in `world` children that share a batch; their exit statuses."""
+        """Call a function of this file, or MODULE:FUNCTION, in `world` children that share a batch; their statuses."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -260,26 +271,27 @@ class Server:
         return json.loads(self._process.stdout.readline())
 
 
-def serve() -> None:
+def serve(child: Child) -> None:
+    """Answer requests until there are no more, each in forked children."""
     importlib.import_module("torch._dynamo")  # what the first optimiser would import
     torch.set_num_threads(1)
     for line in sys.stdin:
         request = json.loads(line)
-        children = [_fork(request, rank) for rank in range(request.get("world", 1))]
+        children = [_fork(child, request, rank) for rank in range(request.get("world", 1))]
         if request.get("kill_after_s") is not None:
             time.sleep(request["kill_after_s"])
             os.kill(children[0], signal.SIGKILL)
-        print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children], flush=True)
+        print([os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]) for number in children], flush=True)
 
 
-def _fork(request: dict[str, Any], rank: int) -> int:
-    child = os.fork()
-    if child:
-        return child
+def _fork(child: Child, request: dict[str, Any], rank: int) -> int:
+    number = os.fork()
+    if number:
+        return number
     sys.stdin.close()
     status = 1
     try:
-        status = _child(request, rank)
+        status = child(request, rank)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -296,9 +308,10 @@ def _child(request: dict[str, Any], rank: int) -> int:
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(request["world"])}
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(request["port"]), "GLOO_SOCKET_IFNAME": "lo"}
     with start("cpu") as processes:
-        globals()[request["call"]](out, processes)
+        module, _, function = request["call"].rpartition(":")
+        getattr(importlib.import_module(module or __name__), function)(out, processes)
     return 0
 
 
 if __name__ == "__main__":
-    serve()
+    serve(_child)

@@ -4,6 +4,9 @@ import pytest
 from safetensors.numpy import load_file
 from train_toy import Server, metrics
 
+CANCELLED = {f"gradient/low.{name}.bias" for name in ("P_L.core.norm", "P_L.head.up", "E_L.projector.up")}
+"""What only shifts the rows of a BatchNorm: it takes their mean away again."""
+
 
 @pytest.fixture(scope="module")
 def server():
@@ -11,11 +14,11 @@ def server():
         yield running
 
 
-@pytest.fixture(scope="module")
-def one_step(server, tmp_path_factory):
+@pytest.fixture(scope="module", params=["gradients", "joint_step:gradients"], ids=["toy", "dual_wm"])
+def one_step(request, server, tmp_path_factory):
     out = tmp_path_factory.mktemp("gradients")
     for world in (1, 2):
-        assert server.together("gradients", out / str(world), world) == [0] * world
+        assert server.together(request.param, out / str(world), world) == [0] * world
     alone = load_file(out / "1" / "0.safetensors")
     return alone, [load_file(out / "2" / f"{rank}.safetensors") for rank in (0, 1)]
 
@@ -30,8 +33,9 @@ def test_two_processes_give_the_loss_gradients_and_statistics_of_one(one_step):
 
 
 def test_the_gradients_compared_are_not_trivial(one_step):
-    gradients = [value for name, value in one_step[0].items() if name.startswith("gradient")]
-    assert all(abs(value).max() > 1e-2 for value in gradients)
+    largest = {name: abs(value).max() for name, value in one_step[0].items() if name.startswith("gradient")}
+    assert {name for name, value in largest.items() if value < 5e-5} <= CANCELLED
+    assert max(largest.values()) > 0.1
 
 
 def test_a_whole_run_on_two_processes_ends_where_one_process_ends(server, tmp_path):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Geometry = tuple[str, int, int]
 """(name, frame_skip, low_steps) of the windows a recipe reads."""
 
+_STORED_SIZE = 64
+"""Side of stored pictures, where they are stored without having been asked for."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -43,8 +45,9 @@ class CollectArgs:
     max_env_steps: int = 200
     """Cap on environment steps of an episode."""
     store_frames: int | None = None
-    """Store pictures of this many pixels a side, where the world would draw them when they are read."""
-    codec: Literal["raw", "zlib"] = "raw"
+    """Store pictures of this many pixels a side, where the world would draw them when they are read. By default only
+    worlds that draw slowly do, of 64."""
+    codec: Literal["raw", "zlib"] = "zlib"
     """How stored pictures are packed."""
     workers: int | None = None
     """Processes that record; all cores by default. It never changes a byte."""
@@ -110,7 +113,7 @@ def collect(args: CollectArgs) -> int:
     from dualwm.data.collect import collect as record_into
     from dualwm.data.collections import first_seed
     from dualwm.data.crew import Crew, usable_cores
-    from dualwm.envs.base import recorder
+    from dualwm.envs.base import recorder, stores_pictures
 
     world, record = recorder(args.world)
     workers = usable_cores() if args.workers is None else args.workers
@@ -127,7 +130,7 @@ def collect(args: CollectArgs) -> int:
             seed=seed,
             max_env_steps=args.max_env_steps,
             collection=args.collection,
-            stored_size=args.store_frames,
+            stored_size=args.store_frames or (_STORED_SIZE if stores_pictures(world) else None),
             codec=None if args.codec == "raw" else args.codec,
             command=typed(),
             crew=Crew(workers=workers, open=partial(recorder, args.world)),

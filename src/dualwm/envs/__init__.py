@@ -14,5 +14,7 @@ __all__ = ["PureSimulation", "Simulation", "World", "drawn_column", "episodes", 
 
 if "dualwm/TwoRoom-v0" not in gymnasium.registry:
     gymnasium.register(id="dualwm/TwoRoom-v0", entry_point="dualwm.envs.tworoom_gym:TwoRoomEnv", max_episode_steps=100)
+if "dualwm/Reacher-v0" not in gymnasium.registry:
+    gymnasium.register(id="dualwm/Reacher-v0", entry_point="dualwm.envs.reacher_gym:ReacherEnv", max_episode_steps=125)
 if "dualwm/Sokoban-v0" not in gymnasium.registry:
     gymnasium.register(id="dualwm/Sokoban-v0", entry_point="dualwm.envs.sokoban_gym:SokobanEnv", max_episode_steps=125)

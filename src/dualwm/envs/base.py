@@ -149,6 +149,7 @@ def replay(
 
 
 _BUILT_IN = {
+    "reacher": "dualwm.envs.reacher:Reacher",
     "sokoban": "dualwm.envs.sokoban:Sokoban",
     "tworoom": "dualwm.envs.tworoom:TwoRoom",
 }
@@ -217,6 +218,11 @@ def drawn_column(world: str, draws_from: str, camera: str = "front", name: str =
         drawer=world,
         draws_from=draws_from,
     )
+
+
+def stores_pictures(world: World) -> bool:
+    """Whether drawing takes so much longer than reading that data sets of this world store their pictures."""
+    return bool(getattr(world, "stores_pictures", False))
 
 
 def states_of(columns: Sequence[ColumnSpec], episode: Mapping[str, Column]) -> NDArray[np.float64]:

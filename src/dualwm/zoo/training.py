@@ -5,6 +5,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ import torch
 
 from dualwm.data.collect import collect
 from dualwm.data.collections import COLLECTIONS, collection_of, first_seed
+from dualwm.data.crew import Crew, usable_cores
 from dualwm.data.normalize import Normalizer
 from dualwm.data.prefetch import Prefetch
 from dualwm.data.split import Split, release_split
 from dualwm.data.store import Store
-from dualwm.envs.base import World, episodes, get_world
+from dualwm.envs.base import World, episodes, get_world, recorder, stores_pictures
 from dualwm.errors import DataError, RecipeError
 from dualwm.reduce import ALONE, Reduce
 from dualwm.registry import to_plain
@@ -57,6 +59,7 @@ def recorded(recipe: Recipe, folder: Path, command: str, progress: Progress | No
         return Store.open(folder)
     if progress is not None:
         progress.note(f"Recording {recipe.episodes - there:,} episodes of {world.name} into {folder}.")
+    slow = stores_pictures(world)
     try:
         return collect(
             world,
@@ -66,6 +69,9 @@ def recorded(recipe: Recipe, folder: Path, command: str, progress: Progress | No
             seed=first_seed("train", 0, recipe.episodes),
             max_env_steps=recipe.max_env_steps,
             collection="train",
+            stored_size=recipe.image_size if slow else None,
+            codec="zlib",
+            crew=Crew(workers=usable_cores(), open=partial(recorder, recipe.world)) if slow else None,
             command=command,
         )
     except DataError as problem:

@@ -15,6 +15,7 @@ from dualwm.plan.search import Budget
 from dualwm.plan.settings import PlannerSettings
 from dualwm.plan.situation import Situation
 from dualwm.records import Goal
+from dualwm.states import State
 
 TINY = Budget(candidates=8, iterations=2, elites=2)
 GOOD = Budget(candidates=64, iterations=10, elites=8)
@@ -185,6 +186,34 @@ def test_the_first_window_repeats_the_first_frame_and_later_ones_hold_the_last_k
     for i, z_H in enumerate(contexts):
         expected = np.float32([0.2, 0.3, 0.5]) @ padded[i : i + 3]
         np.testing.assert_allclose(z_H, expected, rtol=1e-5, atol=1e-5)
+
+
+@dataclass(frozen=True)
+class Lifting(IntegratorModel):
+    """Keeps every window it lifts, and looks at all of it."""
+
+    weights: tuple[float, ...] = (0.2, 0.3, 0.5)
+    lifted: list[torch.Tensor] = field(default_factory=list)
+
+    def lift(self, window: State) -> State:
+        self.lifted.append(window.latent)
+        return super().lift(window)
+
+
+def test_refinement_compares_the_states_observed_since_the_subgoal_was_set_and_then_predictions():
+    model = Lifting()
+    steps = drive(ThreeStage(model, PlainActions(), TWOROOM), [[0.0, 0.0]], [[40.0, 30.0]], 6)
+    windows = [window for window in model.lifted if len(window) == TINY.candidates]
+    assert len(windows) == 6 * TINY.iterations
+    seen = torch.from_numpy(np.concatenate([step.z for step in steps]))
+    assert len(seen.unique(dim=0)) == 6
+    for i, step in enumerate(steps):
+        p = int(step.decision.progress[0])
+        for window in windows[TINY.iterations * i : TINY.iterations * (i + 1)]:
+            observed, predicted = window[:, :p], window[:, p:]
+            assert torch.equal(observed, seen[i + 1 - p : i + 1].expand_as(observed))
+            assert (predicted.std(0) > 0).all(), "every candidate its own"
+    assert [int(step.decision.progress[0]) for step in steps] == [0, 1, 2, 0, 1, 2]
 
 
 def test_the_first_state_of_the_route_is_the_subgoal():

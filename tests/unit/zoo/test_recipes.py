@@ -4,11 +4,18 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from dualwm.errors import RecipeError
+from dualwm.model.dual import DualWM, parameters
+from dualwm.model.dynamics import supervised_targets
+from dualwm.model.encoder import Encoder
+from dualwm.model.window_encoder import segments, windows
+from dualwm.plan.costs import Terminal, converge_cost, route_cost
 from dualwm.plan.search import Budget
 from dualwm.recipes import find_recipe, recipe_names, tworoom
 from dualwm.registry import to_plain
+from dualwm.states import State
 from dualwm.zoo.parts import method_from_plain
 from dualwm.zoo.recipe import Recipe
 
@@ -38,6 +45,60 @@ def test_the_paper_recipe_has_the_sizes_of_appendix_d():
     assert (high.window_encoder.size.depth, high.window_encoder.size.heads) == (4, 8)
     assert (high.macro_encoder.size.depth, high.macro_encoder.size.heads) == (4, 8)
     assert high.macro_encoder.macro_width == 16
+
+
+def on_meta(*shape: int) -> torch.Tensor:
+    return torch.empty(shape, device="meta")
+
+
+def paper_model() -> DualWM:
+    """Shapes without numbers."""
+    with torch.device("meta"):
+        return find_recipe("tworoom/paper").method.build().eval()
+
+
+def test_the_paper_recipe_builds_the_papers_numbers_of_parameters():
+    model = paper_model()
+    assert (parameters(model.low), parameters(model.high)) == (18_034_478, 16_386_080)
+
+
+def test_the_paper_recipe_trains_on_clips_of_the_papers_shapes():
+    method, model, b = find_recipe("tworoom/paper").method, paper_model(), 2
+    N, M, k = method.low.rollout.steps, method.high.rollout.steps, method.model.window
+    assert method.geometry() == [("low", 5, 8), ("high", 5, 21)]
+    low = method.model.low
+    pixels = torch.zeros(b, 224, 224, 3, dtype=torch.uint8)
+    assert Encoder(low.encoder, low.width).eval()({"front": pixels}).shape == (b, 192)
+    z, e = on_meta(b, 8, 192), model.low.embed_action(on_meta(b, 8, 10))
+    assert e.shape == (b, 8, 192)
+    z_hat = model.low.P_L.supervised(z, e, N, free=True, truncate=False)
+    assert z_hat.shape == supervised_targets(z, N, 3).shape == (b, 5, 3, 192)
+    W, A = windows(on_meta(b, 21, 192), k), segments(on_meta(b, 21, 10), k, M)
+    assert (W.shape, A.shape) == ((b, 7, 3, 192), (b, 6, 3, 10))
+    z_H, q = model.lift(W.flatten(0, 1)).unflatten(0, (b, -1)), model.high.E_A(A.flatten(0, 1))
+    assert z_H.shape == (b, 7, 192)
+    assert q.mean.shape == q.log_variance.shape == (b * 6, 16)
+    condition = model.high.E_A.lift(q.mean).unflatten(0, (b, -1))
+    assert condition.shape == (b, 6, 192)
+    assert model.high.P_H.supervised(z_H, condition, M, free=True, truncate=False)[:, :, -1].shape == (b, 6, 192)
+
+
+def test_the_paper_recipe_plans_with_candidates_of_the_papers_shapes():
+    recipe, model, b = find_recipe("tworoom/paper"), paper_model(), 2
+    settings = recipe.method.settings(recipe.planner["100"], "the paper's planner")
+    high, low = settings.high_search.candidates, settings.low_search.candidates
+    macros = on_meta(b, high, settings.high_plan_steps, recipe.method.model.high.macro_encoder.macro_width)
+    blocks = on_meta(b, low, settings.low_plan_steps, recipe.method.model.block_width)
+    assert (macros.shape, blocks.shape) == ((b, 100, 6, 16), (b, 300, 8, 10))
+    z = State(on_meta(b, 192))
+    route = route_cost(lambda z, u: State(model.high.rollout(z.latent, u)), z, z, Terminal())(macros)
+    plan = converge_cost(
+        lambda z, a: State(model.low.rollout(z.latent, a)), z[:, None], on_meta(b, 0, 10), z, Terminal()
+    )(blocks)
+    assert route.predicted is not None
+    assert plan.predicted is not None
+    assert (route.cost.shape, route.predicted.latent.shape) == ((b, 100), (b, 100, 6, 192))
+    assert (plan.cost.shape, plan.predicted.latent.shape) == ((b, 300), (b, 300, 8, 192))
 
 
 def test_the_paper_variant_searches_as_table_4_says_of_tworoom():
