@@ -21,10 +21,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
+        patch.setattr("dualwm.evaluate.ledger.default_ledger", lambda: None)
         system = zoo_toy.system()
         states = np.random.default_rng(0).uniform(30, 190, (200, 2)).astype(np.float32)
         system.save(Path("toy"), Bank(states, system.describe_states(states)))
-        words = ["--offset", "25", "--seeds", "1000", "1001", "--num-tasks", "4", "--json", "--out", "run"]
+        words = ["--offset", "25", "--seeds", "0", "1", "--num-tasks", "4", "--json", "--out", "run"]
         assert main(["eval", "toy", *words]) == 0
     return home
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
+from operator import eq
 
 import numpy as np
 
@@ -123,8 +124,8 @@ def until_goal(recorded: Recorded, table: Table, offset: int, labels: Labels) ->
 def agreement(recorded: Recorded, table: Table, offset: int) -> list[list[float]]:
     """Share of tasks that ended the same way, for every two rows of a table that were run at the offset."""
     rows = [row for row in table.rows if offset in row.cells]
-    flags = [np.array([o.success for o in by_task(recorded, table, offset, key(row)).values()]) for row in rows]
-    return [[float(np.mean(one == two)) for two in flags] for one in flags]
+    flags = [[o.success for o in by_task(recorded, table, offset, key(row)).values()] for row in rows]
+    return [[sum(map(eq, one, two)) / len(one) for two in flags] for one in flags]
 
 
 def _point(x: float, cell: Cell, says: str = "") -> Point:

@@ -82,6 +82,7 @@ class Comparison:
         """Every system once, however many variants of it take part."""
         return {spec.base: system_of(spec) for spec in self.specs if spec.base not in FLOORS}
 
+    @cached_property
     def cells(self) -> list[Cell]:
         """Every system at every offset, all systems of an offset on the same TaskSets.
 
@@ -150,11 +151,11 @@ def compare(
         folder.keep_provenance(session(command) | {"workers": workers, "settings": comparison.settings()})
     if workers > 1:
         _by_workers(comparison, out, share, workers, threads, batch_size, tell)
-        finished = folder.outcomes().finish(_wanted(comparison.cells()))
+        finished = folder.outcomes().finish(_wanted(comparison.cells))
     else:
         finished = _run(comparison, out, share, batch_size, tell)
     if finished:
-        cells, variant = comparison.cells(), comparison.dynamics
+        cells, variant = comparison.cells, comparison.dynamics
         conclude(comparison.world, cells, folder, variant=variant, ledger=ledger, timed_tasks=timed_tasks)
     return finished
 
@@ -163,7 +164,7 @@ def _run(comparison: Comparison, out: Path, share: Share, batch_size: int | None
     folder = RunFolder.open(out, comparison.to_plain(), share.writer)
     return run_share(
         comparison.world,
-        comparison.cells(),
+        comparison.cells,
         folder,
         share,
         variant=comparison.dynamics,
@@ -182,7 +183,7 @@ def _by_workers(
     tell: Tell | None,
 ) -> None:
     """Give every worker its part of the share and wait for all; a worker that fails ends the others."""
-    comparison.cells()  # a mistake is told here, once, and not by every worker
+    assert comparison.cells  # a mistake is told here, once, and not by every worker
     context = multiprocessing.get_context("spawn")
     told: Any = context.Queue()
     each = threads or max(1, (os.cpu_count() or 1) // workers)
