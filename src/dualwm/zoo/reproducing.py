@@ -115,6 +115,7 @@ def _run_again(folder: RunFolder, recorded: list[Outcome], on_progress: Tell | N
         variant=variant,
         system=first.system,
         weights_digest=enters.weights_digest,
+        settings_digest=enters.settings_digest,
         only=[o.task for o in recorded],
         on_progress=None if on_progress is None else lambda progress: on_progress(taskset, progress),
     ).outcomes
