@@ -12,7 +12,7 @@ from dualwm.errors import RecipeError
 from dualwm.evaluate.failures import MORE_SEARCH, Thoughts
 from dualwm.evaluate.needs import Controller, keyed_generator
 from dualwm.plan.controller import ThreeStage
-from dualwm.plan.costs import REDUCTIONS, converge_cost
+from dualwm.plan.costs import converge_cost
 from dualwm.plan.memory import Memory
 from dualwm.records import Observation
 from dualwm.report.nearest import nearest
@@ -86,7 +86,7 @@ class ThreeStageMind:
         model, settings = self.controller.model, self.controller.settings
         t = min(int(memory.seen[0]), settings.history, model.low_history)
         context, past = memory.history[:, -t:], memory.blocks[:, memory.blocks.shape[1] - t + 1 :]
-        reduction = REDUCTIONS[settings.final_cost]
+        reduction = settings.reduction(settings.final_cost)
         score = converge_cost(model.roll_low, context, past, memory.goal_L, reduction)(candidates)
         assert score.predicted is not None
         return score.predicted, score.cost
