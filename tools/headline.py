@@ -53,7 +53,7 @@ def cells() -> Iterator[Cell]:
         yield Cell(system="oracle", name="oracle", offset=offset)
     for offset in (100, 50, 25):
         yield Cell(system="tworoom:low-only", name="low-only", offset=offset)
-        yield Cell(system=SAME_TIME, name="low-only-same-time", offset=offset)
+    yield Cell(system=SAME_TIME, name="low-only-same-time", offset=100)
     for seed in (1, 2):
         for offset in (100, 50, 25):
             yield Cell(system=f"runs/tworoom-laptop-{seed}", name=f"training-seed-{seed}", offset=offset)
