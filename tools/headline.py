@@ -18,6 +18,11 @@ SAME_TIME = "tworoom:low-only:search=96/8/8"
 100 the system takes 1.15 times as long as low-level-only at its own 64/8/8; this takes 1.5 times."""
 
 
+FLOORS = ("noop", "oracle")
+TIMED_TASKS = 100
+"""Planned in one batch for the planning time of a cell."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """One command: a system at one offset."""
@@ -49,8 +54,8 @@ def cells() -> Iterator[Cell]:
     for offset in OFFSETS:
         yield Cell(system="tworoom", name="dual-wm", offset=offset, protocol="paper", seeds=(42,))
     for offset in OFFSETS:
-        yield Cell(system="noop", name="noop", offset=offset)
-        yield Cell(system="oracle", name="oracle", offset=offset)
+        for floor in FLOORS:
+            yield Cell(system=floor, name=floor, offset=offset)
     for offset in (100, 50, 25):
         yield Cell(system="tworoom:low-only", name="low-only", offset=offset)
     yield Cell(system=SAME_TIME, name="low-only-same-time", offset=100)
@@ -59,15 +64,34 @@ def cells() -> Iterator[Cell]:
             yield Cell(system=f"runs/tworoom-laptop-{seed}", name=f"training-seed-{seed}", offset=offset)
 
 
+def time_planning(cell: Cell) -> None:
+    """Write the cell's planning time beside its outcomes, measured on dev tasks with nothing else running."""
+    from dualwm.envs.base import get_world
+    from dualwm.evaluate.planning_time import PlanningTimes
+    from dualwm.zoo.evaluation import Spec, entrant, tasksets
+
+    world = get_world("tworoom")
+    (tasks,) = tasksets(
+        world, goal_offset_env_steps=cell.offset, seeds=[1000], num_tasks=TIMED_TASKS, protocol="heldout"
+    )
+    system = entrant(Spec.parse(cell.system), world, cell.offset, world.variants[0])
+    PlanningTimes(ROOT / cell.folder).keep(world, system, tasks, world.variants[0], TIMED_TASKS)
+
+
 def main() -> int:
     """Run what is missing, one cell at a time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="run only the folders whose path holds this text")
     parser.add_argument("--threads", type=int, help="threads of every evaluation")
+    parser.add_argument("--planning", action="store_true", help="measure planning times of finished cells instead")
     args = parser.parse_args()
     more = [] if args.threads is None else ["--threads", str(args.threads)]
     for cell in cells():
-        if args.only not in str(cell.folder) or (ROOT / cell.folder / "outcomes.jsonl").exists():
+        finished = (ROOT / cell.folder / "outcomes.jsonl").exists()
+        if args.planning and finished and args.only in str(cell.folder) and cell.system not in FLOORS:
+            print(f"{cell.folder}: planning time", flush=True)
+            time_planning(cell)
+        if args.planning or finished or args.only not in str(cell.folder):
             continue
         if cell.system.startswith("runs/") and not (ROOT / cell.system).exists():
             print(f"{cell.folder}: left out, {cell.system} is not here (dualwm train tworoom/laptop --seed N)")

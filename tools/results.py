@@ -21,6 +21,7 @@ LABELS = {
     "runs/tworoom-laptop-1": "Dual-WM, training seed 1",
     "runs/tworoom-laptop-2": "Dual-WM, training seed 2",
     "tworoom:low-only": "low-level only, same search",
+    "tworoom:low-only:low_search=96/8/8": "low-level only, planning as long (96/8/8)",
     "random": "random actions",
     "noop": "no actions",
     "oracle": "oracle",
@@ -28,12 +29,6 @@ LABELS = {
 NOTHING = "*No outcomes are recorded yet.*"
 WIDE_POINTS = 5.0
 """A range over training seeds above this is said to be wide."""
-
-
-def label(system: str) -> str:
-    """A row's name; the searches of the low-level-only planner are told by their size."""
-    larger = re.fullmatch(r"\w+:low-only:low_search=(\S+)", system)
-    return f"low-level only, planning as long ({larger[1]})" if larger else LABELS.get(system, f"`{system}`")
 
 
 def seed_note(table: Table) -> str | None:
@@ -77,9 +72,8 @@ def block(results: Path) -> str:
         return NOTHING
     recorded = read_runs(folders)
     tables = build_tables(recorded, order=list(LABELS))
-    names = {row.system: label(row.system) for table in tables for row in table.rows}
     notes = [note for table in tables if (note := seed_note(table))] + ledger_notes(recorded, results / "ledger.jsonl")
-    parts = [markdown(table, names).strip() for table in tables]
+    parts = [markdown(table, LABELS).strip() for table in tables]
     parts += ["\n".join(f"- {note}" for note in notes)] if notes else []
     parts += [quoted(file) for file in sorted((results / "quoted").glob("*.json"))]
     return "\n\n".join(parts)

@@ -80,12 +80,6 @@ def test_a_wide_range_over_training_seeds_is_named() -> None:
     assert tool.seed_note(table(shipped={100: 0.99}, low={100: 0.5})) is None
 
 
-def test_a_larger_low_level_search_is_told_by_its_size() -> None:
-    tool = load_tool()
-    assert tool.label("tworoom:low-only:low_search=128/8/8") == "low-level only, planning as long (128/8/8)"
-    assert tool.label("runs/mine") == "`runs/mine`"
-
-
 def test_the_papers_figures_stand_apart_and_say_what_differs() -> None:
     text = load_tool().quoted(ROOT / "results" / "quoted" / "tworoom.json")
     assert "other data" in text.splitlines()[0]
