@@ -147,7 +147,7 @@ def test_both_cameras_and_the_body_enter_every_cost():
 
 def test_the_actor_names_the_middle_of_every_search():
     model = actor.ActorModel().eval()
-    settings = actor.METHOD.settings({**actor.PLANNER, "low_std": 0.0}, "")
+    settings = actor.METHOD.settings({**actor.PLANNER, "low_std": 1e-9}, "")
     controller = actor.METHOD.controller(model, settings, ACTING)
     goals, here = np.array([[160.0, 160.0]]), np.array([[60.0, 60.0]])
     goal = Goal(frames={"front": WORLD.draw(goals, HEIGHT)})

@@ -86,7 +86,7 @@ def test_an_estimate_trains_and_records_nothing_and_says_what_it_does(tmp_path: 
     said = capsys.readouterr()
     facts = json.loads(said.out)
     assert [stage["name"] for stage in facts["stages"]] == ["low", "high"]
-    assert "20 episodes, simulated for a moment" in said.err
+    assert "60 episodes, simulated for a moment" in said.err
     assert "Timing 20 steps of stage high" in said.err
     assert list(tmp_path.iterdir()) == []
 

@@ -119,6 +119,7 @@ def _episode(folder: "RunFolder", listed: "Listed") -> str:
         variant=str(folder.command.get("variant") or system.world.variants[0]),
         system=outcome.system,
         weights_digest=system.weights_digest,
+        settings_digest=outcome.settings_digest,
         only=[outcome.task],
         keep_traces=True,
         keep_paths=True,

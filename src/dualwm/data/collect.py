@@ -60,7 +60,7 @@ def collect(
     meta = StoreMeta(columns=columns, world=world.name, collection=collection, law=law, created=created_by(command))
     complete = _complete(Path(out), meta, episodes)
     if complete is not None:
-        progress(len(complete), episodes)
+        progress(min(len(complete), episodes), episodes)
         return complete
     plan = Plan(columns=columns, max_env_steps=max_env_steps)
     with Writer(out, meta, shard_bytes=shard_bytes) as writer:

@@ -34,7 +34,7 @@ from dualwm.zoo.recipe import Recipe
 from dualwm.zoo.system import Bank, System
 
 BANK_FRAMES = 2000
-_REHEARSED_EPISODES = 20
+_REHEARSED_EPISODES = 60
 
 
 @dataclass(frozen=True)
