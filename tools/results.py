@@ -51,6 +51,23 @@ def _range_points(rows: Sequence[Row], offset: int) -> float | None:
     return 100 * (max(known) - min(known)) if len(known) == len(rows) > 0 else None
 
 
+def pace_note(tables: Sequence[Table]) -> str | None:
+    """Which planning times were measured with nothing beside them, where others were not."""
+    cells = [
+        (row.system, table.protocol, m, cell) for table in tables for row in table.rows for m, cell in row.cells.items()
+    ]
+    alone = [
+        f"{LABELS.get(name, name)} ({kind}, offset {m})" for name, kind, m, cell in cells if cell.timed is not None
+    ]
+    if len(alone) == len(cells):
+        return None
+    named = ", ".join(alone) or "no row"
+    return (
+        f"Planning time was measured with nothing beside it for {named}. Elsewhere it is what the "
+        "evaluation itself took, beside other work on the same machine: too high, and no comparison of rows."
+    )
+
+
 def quoted(file: Path) -> str:
     """Figures of the paper, apart from ours: they were measured on something else."""
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -73,6 +90,8 @@ def block(results: Path) -> str:
     recorded = read_runs(folders)
     tables = build_tables(recorded, order=list(LABELS))
     notes = [note for table in tables if (note := seed_note(table))] + ledger_notes(recorded, results / "ledger.jsonl")
+    pace = pace_note(tables)
+    notes += [] if pace is None else [pace]
     parts = [markdown(table, LABELS).strip() for table in tables]
     parts += ["\n".join(f"- {note}" for note in notes)] if notes else []
     parts += [quoted(file) for file in sorted((results / "quoted").glob("*.json"))]
