@@ -57,12 +57,25 @@ class CollectArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class ShowArgs:
-    """What a data set holds."""
+    """What a data set holds; with --profile, how hard the tasks of a world are before any model tries them."""
 
     data: Positional[Path]
-    """Folder of the data set."""
+    """Folder of the data set; with --profile the name of a world, or a data set of its dev collection."""
+    profile: bool = False
+    """Per offset: share already solved, success of noop, random, marginal, replay and oracle, and how far goals lie.
+    Without a data set the dev collection is taken as shipped, or recorded below data/."""
+    offsets: tuple[int, ...] = (25, 50, 75, 100)
+    """Of the profile: goal offsets in environment steps."""
+    seeds: tuple[int, ...] = (1000,)
+    """Of the profile: evaluation seeds, 1000 or above (dev)."""
+    num_tasks: int = 200
+    """Of the profile: tasks per seed and offset."""
+    variant: str = ""
+    """Of the profile: dynamics variant of the world; empty means its first."""
+    rules: tuple[str, ...] = ()
+    """Of the profile: success rules of the world; all by default."""
     json: bool = False
-    """Print one JSON object."""
+    """Print one JSON object; a profile's belongs into results/WORLD/difficulty.json."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,8 +168,34 @@ def show(args: ShowArgs) -> int:
     from dualwm.data.describe import describe
     from dualwm.data.store import Store
 
+    if args.profile:
+        return _show_profile(args)
     facts = describe(Store.open(args.data))
     _say(facts, args.json, lambda: _print_description(facts))
+    return 0
+
+
+def _show_profile(args: ShowArgs) -> int:
+    from dualwm.cli.profiling import print_profile
+    from dualwm.evaluate.profile import profile
+    from dualwm.zoo.evaluation import dev_pool
+
+    world, pool = dev_pool(args.data, args.offsets)
+    with _progress(f"offsets of {world.name}") as progress:
+        found = profile(
+            world,
+            pool,
+            offsets=args.offsets,
+            seeds=args.seeds,
+            num_tasks=args.num_tasks,
+            variant=args.variant or world.variants[0],
+            rules=args.rules,
+            on_progress=progress,
+        )
+    if args.json:
+        print(json.dumps(found.to_plain(), indent=1))
+    else:
+        print_profile(found)
     return 0
 
 

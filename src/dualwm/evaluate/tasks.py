@@ -99,13 +99,13 @@ def difficulty(tasks: Sequence[Task]) -> Difficulty:
         tasks=len(tasks),
         initially_solved=float(np.mean([task.initially_solved for task in tasks])) if tasks else 0.0,
         hard=float(np.mean([is_hard(task.facts) for task in tasks])) if measured else None,
-        path_px=path_quantiles([task.facts["path_px"] for task in tasks]) if measured else None,
+        path_px=quantiles([task.facts["path_px"] for task in tasks]) if measured else None,
     )
 
 
-def path_quantiles(paths: Sequence[float]) -> dict[str, float]:
-    """The 5, 25, 50, 75 and 95 % quantiles of shortest paths."""
-    return {f"q{q:02d}": float(np.quantile(np.array(paths), q / 100)) for q in (5, 25, 50, 75, 95)}
+def quantiles(values: Sequence[float]) -> dict[str, float]:
+    """The 5, 25, 50, 75 and 95 % quantiles, by name."""
+    return {f"q{q:02d}": float(np.quantile(np.array(values), q / 100)) for q in (5, 25, 50, 75, 95)}
 
 
 def check_difficulty(tasksets: Sequence[TaskSet]) -> Difficulty:

@@ -9,6 +9,7 @@ import torch
 
 from dualwm.data.collect import collect
 from dualwm.data.collections import first_seed
+from dualwm.data.store import Store
 from dualwm.envs.base import World, episodes, get_world
 from dualwm.errors import ProtocolError, RecipeError, did_you_mean
 from dualwm.evaluate import ledger as ledgers
@@ -97,6 +98,22 @@ def collection_pool(world: World, collection: str, home: Path) -> PairPool:
         command="dualwm eval",
     )
     return build_pool(collection, store, world)
+
+
+def dev_pool(named: Path, offsets: Sequence[int]) -> tuple[World, PairPool]:
+    """A world and the pool of its dev collection: named by the world, or by a data set of that collection."""
+    if not named.is_dir():
+        world = get_world(str(named))
+        return world, pool_of(world, "dev")
+    store = Store.open(named)
+    if store.meta.collection != "dev" or not store.meta.world:
+        raise ProtocolError(
+            f"A difficulty profile is made of a world's dev collection; {named} holds the collection "
+            f"{store.meta.collection or 'none'!r} of the world {store.meta.world or 'none'!r}. Name the world instead: "
+            f"`dualwm data show {store.meta.world or 'WORLD'} --profile`."
+        )
+    world = get_world(store.meta.world)
+    return world, build_pool("dev", store, world, offsets=offsets, paper_seeds=())
 
 
 def tasksets(

@@ -14,7 +14,7 @@ from dualwm.evaluate.closed_loop import Timings
 from dualwm.evaluate.ledger import append_ledger, commit_of
 from dualwm.evaluate.outcomes import RunFolder
 from dualwm.evaluate.summary import joint_digest, summarise
-from dualwm.evaluate.tasks import path_quantiles
+from dualwm.evaluate.tasks import quantiles
 from dualwm.stats import wilson
 
 DISTANCES = [-3, 0.2, -12, 60, 7, -49, -51, 18]
@@ -36,7 +36,7 @@ def test_a_summary_says_what_eval_must_print():
     # In the other room 100 px away or more: -12, -49, -51; the last is out of reach.
     assert (plain["cross_room_100px"]["n"], plain["cross_room_100px"]["success"]) == (6, 4 / 6)
     assert plain["cross_room_100px_share"] == 3 / 8
-    assert plain["path_px"] == path_quantiles([10.0 * abs(d) for d in DISTANCES * 2])
+    assert plain["path_px"] == quantiles([10.0 * abs(d) for d in DISTANCES * 2])
     assert (plain["system"], plain["threads"], plain["precision"]) == ("toy", 1, "float32")
     assert (plain["protocol"], plain["rule"], plain["collection"]) == ("heldout", "near", "test")
     assert (plain["goal_offset_env_steps"], plain["budget_env_steps"]) == (25, 50)
