@@ -19,7 +19,8 @@ from rich.console import Console
 import dualwm
 from dualwm.cli import demo
 from dualwm.cli.demo import Args, choose_tasks, show
-from dualwm.cli.demo_story import bank_spacing, plane
+from dualwm.cli.demo_story import bank_spacing
+from dualwm.cli.scene import plane
 from dualwm.envs.tworoom_core import is_free
 from dualwm.errors import RecipeError, SystemFolderError
 from dualwm.evaluate.closed_loop import run as run_tasks

@@ -66,6 +66,7 @@ def run(args: Args) -> int:
 def show(system: "System", args: Args, console: "Console") -> dict[str, Any]:
     """The demo of a loaded system: what `--json` prints. `console` hears of everything as it happens."""
     from dualwm.cli.demo_story import PLANNERS, tell
+    from dualwm.cli.scene import scene_of
     from dualwm.files import write_whole
     from dualwm.report.page import page
 
@@ -77,7 +78,10 @@ def show(system: "System", args: Args, console: "Console") -> dict[str, Any]:
     controllers = {name: system.controller(variant=name, goal_offset_env_steps=OFFSET_ENV_STEPS) for name in PLANNERS}
     runs, ahead = play(system, controllers, taskset, chosen, console)
     facts = _facts(system, controllers, taskset, chosen)
-    story = tell(system, world, taskset, runs, env_steps_per_prediction=ahead, facts=facts)
+    scene = scene_of(world, taskset.rule)
+    story = tell(
+        system, scene, taskset, runs, env_steps_per_prediction=ahead, facts=facts, title=_TITLE, intro=_intro(chosen)
+    )
     write_whole(args.out, page(story))
     if args.picture is not None:
         from dualwm.report.still import still_png
@@ -158,6 +162,18 @@ def _world(system: "System") -> "TwoRoom":
             f"Run `dualwm eval {system.name} --task {system.world.name}` to see how well it does there."
         )
     return system.world
+
+
+_TITLE = "Planning through the doorway"
+
+
+def _intro(chosen: Sequence[int]) -> str:
+    return (
+        f"On each of {len(chosen)} tasks a dual-latent world model is shown one picture of where it stands and one of "
+        "a goal in the other room, and acts; beside it the same model acts on the same task without its high level. "
+        "Whatever it imagined is shown as the real training frame whose latent is nearest to the predicted one, and "
+        "failures stay in."
+    )
 
 
 def _opening(taskset: "TaskSet", chosen: Sequence[int]) -> str:

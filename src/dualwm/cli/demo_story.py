@@ -1,7 +1,8 @@
-"""From closed-loop runs in TwoRoom to the records that the demo's page and picture are made of.
+"""From closed-loop runs to the records that the demo's page and picture and the viewer's pages are made of.
 
 Latents become pictures by looking for the nearest one in the system's bank of training frames; what the model imagined
-is therefore always shown as something that was really seen.
+is then always shown as something that was really seen. Where a decoder is given it draws them instead; on maps they
+still stand where the nearest real frame was taken.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,26 +11,24 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
+from dualwm.cli.scene import GRID, Scene
 from dualwm.envs import tworoom_core as rooms
-from dualwm.envs.tworoom import TwoRoom
 from dualwm.evaluate.closed_loop import DecisionTrace, Run
 from dualwm.evaluate.needs import Controller, World
 from dualwm.evaluate.pool import PairPool
-from dualwm.plan.trace import STAGES
+from dualwm.plan.trace import STAGES, Decision
 from dualwm.records import Task, TaskSet
-from dualwm.report.heat import Grid, HeatMap, goal_maps, latent_distance
 from dualwm.report.nearest import nearest
 from dualwm.report.sprites import Sprites
-from dualwm.report.story import Plane, PlannerStory, Sight, Story, TaskStory, Thought, Walk
+from dualwm.report.story import PlannerStory, Points, Sight, Story, TaskStory, Thought, Walk
 from dualwm.stats import Rate
 
 PLANNERS = {"full": "dual-latent planner", "low-only": "low level only"}
 """The planner variants that are shown, and what they are called."""
 FRAME_SIDE = 64
 """Pixels of the frames shown, whatever size the model sees."""
-GRID = Grid(left=20.0, top=20.0, step=4.0, columns=46, rows=46)
-"""Covers where the agent's centre can be, 21 to 203."""
 
 _NOTHING = Sight(points=np.zeros((0, 2)), frames=())
 
@@ -51,6 +50,14 @@ class Bank(Protocol):
     @property
     def high(self) -> NDArray[np.float32]:
         """(n, e), of the frame repeated to a window."""
+        ...
+
+
+class Draws(Protocol):
+    """A decoder: pictures of latents."""
+
+    def draw(self, name: str, latents: NDArray[np.float32]) -> NDArray[np.uint8]:
+        """Pictures (n, side, side, 3) of "low" or "high" latents (n, d)."""
         ...
 
 
@@ -103,20 +110,26 @@ class System(Encoder, Protocol):
 
 def tell(
     system: Encoder,
-    world: TwoRoom,
+    scene: Scene,
     taskset: TaskSet,
     runs: Mapping[str, Run],
     *,
     env_steps_per_prediction: int,
     facts: Mapping[str, str],
+    labels: Mapping[str, str] = PLANNERS,
+    side: int = FRAME_SIDE,
+    decoder: Draws | None = None,
+    **words: str,
 ) -> Story:
-    """The story of the tasks that were run, by the planners that ran them; the runs kept traces and paths."""
-    field = _Field.of(system, world)
+    """The story of the tasks that were run, by the planners that ran them; the runs kept traces and paths.
+
+    `words` are what a `Story` says about itself: title, intro, back.
+    """
     outcomes = next(iter(runs.values())).outcomes
     tasks: list[TaskStory] = []
     for task in (taskset.tasks[outcome.task] for outcome in outcomes):
-        sprites = Sprites(lambda states: world.draw(states, FRAME_SIDE))
-        teller = _Teller(system.bank, world, taskset.rule, task, sprites, env_steps_per_prediction)
+        sprites = Sprites(lambda states: scene.world.draw(states, side, scene.world.cameras[0]))
+        teller = _Teller(system.bank, scene, task, sprites, env_steps_per_prediction, side, decoder)
         tasks.append(
             TaskStory(
                 index=task.index,
@@ -124,36 +137,23 @@ def tell(
                 start=teller.sight(np.array([task.start])),
                 goal=teller.sight(np.array([task.goal])),
                 walks=tuple(teller.walk(name, run) for name, run in runs.items()),
-                maps=field.maps(system, np.array(task.goal)),
+                maps=scene.maps(system.encode_states, np.array(task.goal)),
                 sprites=sprites,
             )
         )
     return Story(
-        planners=tuple(_planner(name, run) for name, run in runs.items()),
+        planners=tuple(_planner(name, labels[name], run) for name, run in runs.items()),
         tasks=tuple(tasks),
-        plane=plane(),
-        grid=GRID,
+        plane=scene.plane,
+        grid=scene.grid,
         budget_env_steps=taskset.budget_env_steps,
         env_steps_per_prediction=env_steps_per_prediction,
         facts=facts,
+        unit=scene.unit,
+        to_go_says=scene.to_go_says,
+        imagined_says="nearest real frame" if decoder is None else "drawn by the decoder",
+        **words,
     )
-
-
-def plane() -> Plane:
-    """The map of TwoRoom: the line around both rooms, and the wall on either side of the door."""
-    near, line = rooms.LOW - rooms.RADIUS, 4.0
-    far = rooms.CANVAS - near
-    side = far - near + 2 * line
-    around = [
-        (near - line, near - line, side, line),
-        (near - line, far, side, line),
-        (near - line, near, line, far - near),
-        (far, near, line, far - near),
-    ]
-    left, width = rooms.WALL_X - rooms.WALL_HALF, 2 * rooms.WALL_HALF
-    top, bottom = rooms.DOOR_Y - rooms.DOOR_HALF, rooms.DOOR_Y + rooms.DOOR_HALF
-    wall = [(left, near, width, top - near), (left, bottom, width, far - bottom)]
-    return Plane(width=rooms.CANVAS, height=rooms.CANVAS, walls=(*around, *wall), goal_radius=rooms.REACH)
 
 
 def bank_spacing(bank: Bank) -> float:
@@ -164,43 +164,24 @@ def bank_spacing(bank: Bank) -> float:
     return float(np.median(rooms.distance(places, bank.states[found].astype(np.float64))))
 
 
-def _planner(name: str, run: Run) -> PlannerStory:
+def _planner(name: str, label: str, run: Run) -> PlannerStory:
     return PlannerStory(
         name=name,
-        label=PLANNERS[name],
+        label=label,
         success=Rate.of(outcome.success for outcome in run.outcomes),
         planning_ms_per_env_step=run.timings.planning_ms_per_env_step,
     )
 
 
 @dataclass(frozen=True)
-class _Field:
-    """The grid's cells in which an agent can stand, and the latents of the frames drawn there."""
+class _Seen:
+    """What latents were read as: the states of the nearest real frames, and the latents where a decoder draws them."""
 
-    world: TwoRoom
-    free: NDArray[np.bool_]
-    places: NDArray[np.float64]
-    low: NDArray[np.float32]
-    high: NDArray[np.float32]
+    states: NDArray[np.float64]
+    latents: NDArray[np.float32]
 
-    @staticmethod
-    def of(system: Encoder, world: TwoRoom) -> "_Field":
-        cells = GRID.centres()
-        free = ~rooms.in_wall(cells)
-        return _Field(world, free, cells[free], *system.encode_states(cells[free]))
-
-    def maps(self, system: Encoder, goal: NDArray[np.float64]) -> tuple[HeatMap, HeatMap, HeatMap]:
-        goal_low, goal_high = system.encode_states(goal[None])
-        return goal_maps(
-            self._spread(self.world.path_px(self.places, np.broadcast_to(goal, self.places.shape))),
-            self._spread(latent_distance(self.low, goal_low[0])),
-            self._spread(latent_distance(self.high, goal_high[0])),
-        )
-
-    def _spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        whole = np.full(len(self.free), np.nan)
-        whole[self.free] = values
-        return whole
+    def after(self, first: int) -> "_Seen":
+        return _Seen(self.states[first:], self.latents[first:])
 
 
 @dataclass(frozen=True)
@@ -208,19 +189,19 @@ class _Teller:
     """Tells one task's walks, numbering frames in the task's sprites."""
 
     bank: Bank
-    world: TwoRoom
-    rule: str
+    scene: Scene
     task: Task
     sprites: Sprites
     ahead: int
+    side: int
+    decoder: Draws | None
 
     def sight(self, states: NDArray[np.float64]) -> Sight:
-        return Sight(points=states[:, :2], frames=self.sprites.add(states)) if len(states) else _NOTHING
+        return Sight(points=self.scene.where(states), frames=self.sprites.add(states)) if len(states) else _NOTHING
 
     def walk(self, planner: str, run: Run) -> Walk:
         outcome = next(o for o in run.outcomes if o.task == self.task.index)
         states = run.paths[self.task.index].states
-        goal = np.broadcast_to(np.array(self.task.goal), states.shape)
         traces = [trace for trace in run.traces if self.task.index in trace.tasks]
         return Walk(
             planner=planner,
@@ -228,41 +209,58 @@ class _Teller:
             steps=outcome.steps,
             closest=outcome.distance,
             path=self.sight(states),
-            to_go=tuple(self.world.path_px(states, goal).tolist()),
+            to_go=tuple(self.scene.to_go(states, np.array(self.task.goal)).tolist()),
             thoughts=self._thoughts(traces, states),
         )
 
     def _thoughts(self, traces: Sequence[DecisionTrace], states: NDArray[np.float64]) -> tuple[Thought, ...]:
         rows = [(trace.env_step, trace.decision, trace.tasks.index(self.task.index)) for trace in traces]
-        imagined = self._seen(np.stack([decision.predicted[row] for _, decision, row in rows]), self.bank.low)
-        routes = self._seen(np.stack([decision.route[row] for _, decision, row in rows]), self.bank.high)
-        subgoals = self._seen(np.stack([decision.subgoal[row, None] for _, decision, row in rows]), self.bank.high)
+        imagined = [self._read("low", decision.predicted[row]) for _, decision, row in rows]
         thoughts: list[Thought] = []
         for i, (env_step, decision, row) in enumerate(rows):
             stage = STAGES[int(decision.stage[row])]
             if stage == "reuse" and i:
-                imagined[i] = imagined[i - 1][1:]  # what the plan found before had imagined from here on
+                imagined[i] = imagined[i - 1].after(1)  # what the plan found before had imagined from here on
             guided = stage == "refine"
             thoughts.append(
                 Thought(
                     env_step=env_step,
                     stage=stage,
                     routed=bool(decision.routed[row]),
-                    imagined=self.sight(imagined[i]),
-                    gaps=self._gaps(imagined[i], states, env_step),
-                    subgoal=self.sight(subgoals[i]) if guided else _NOTHING,
-                    route=self.sight(routes[i]) if guided else _NOTHING,
-                    best_cost=tuple(float(cost) for cost in decision.best_cost[row] if np.isfinite(cost)),
+                    imagined=self._imagined("low", imagined[i]),
+                    gaps=self._gaps(imagined[i].states, states, env_step),
+                    subgoal=self._imagined("high", self._read("high", decision.subgoal[row, None]), guided),
+                    route=self._imagined("high", self._read("high", decision.route[row]), guided),
+                    best_cost=_finite(decision.best_cost[row]),
+                    mean_cost=_finite(decision.mean_cost[row]),
+                    route_best_cost=_finite(decision.route_best_cost[row]),
+                    route_mean_cost=_finite(decision.route_mean_cost[row]),
+                    fan=self._fan(decision, row),
                     distance_low=_normalised(decision.distance_low[row], decision.latent.shape[1]),
                     distance_high=_normalised(decision.distance_high[row], decision.subgoal.shape[1]),
                 )
             )
         return tuple(thoughts)
 
-    def _seen(self, latents: NDArray[np.float32], bank: NDArray[np.float32]) -> list[NDArray[np.float64]]:
-        """For latents (t, n, d) the states of the bank's nearest frames, without what was not predicted."""
-        found = nearest(latents.reshape(-1, latents.shape[-1]), bank).reshape(latents.shape[:2])
-        return [self.bank.states[row[row >= 0]].astype(np.float64) for row in found]
+    def _read(self, name: str, latents: NDArray[np.float32]) -> _Seen:
+        """Latents (n, d) as the bank's nearest frames, without what was not predicted."""
+        known = latents[np.isfinite(latents).all(axis=1)]
+        if not len(known):
+            return _Seen(np.zeros((0, len(self.task.start))), known)
+        found = nearest(known, self.bank.low if name == "low" else self.bank.high)
+        return _Seen(self.bank.states[found].astype(np.float64), known)
+
+    def _imagined(self, name: str, seen: _Seen, shown: bool = True) -> Sight:
+        if not shown or self.decoder is None or not len(seen.states):
+            return self.sight(seen.states) if shown else _NOTHING
+        frames = self.sprites.add_pictures(resized(self.decoder.draw(name, seen.latents), self.side))
+        return Sight(points=self.scene.where(seen.states), frames=frames)
+
+    def _fan(self, decision: Decision, row: int) -> tuple[Points, ...]:
+        if not decision.fan.size or self.scene.plane is None:
+            return ()
+        lines = [self._read("low", elite).states for elite in decision.fan[row]]
+        return tuple(self.scene.where(line) for line in lines if len(line))
 
     def _gaps(
         self, imagined: NDArray[np.float64], states: NDArray[np.float64], env_step: int
@@ -271,8 +269,20 @@ class _Teller:
         real = [states[min(step, len(states) - 1)] for step in steps]
         if not real:
             return ()
-        _, apart = self.world.success(imagined, np.array(real), self.rule)
+        _, apart = self.scene.world.success(imagined, np.array(real), self.scene.rule)
         return tuple(float(gap) if step < len(states) else None for gap, step in zip(apart, steps, strict=True))
+
+
+def resized(pictures: NDArray[np.uint8], side: int) -> NDArray[np.uint8]:
+    """Pictures (n, h, w, 3) as squares of another side."""
+    if pictures.shape[1:3] == (side, side):
+        return pictures
+    square = (side, side)
+    return np.stack([np.asarray(Image.fromarray(one).resize(square, Image.Resampling.BICUBIC)) for one in pictures])
+
+
+def _finite(costs: NDArray[np.float32]) -> tuple[float, ...]:
+    return tuple(float(cost) for cost in costs if np.isfinite(cost))
 
 
 def _normalised(squared: np.floating[Any], width: int) -> float:

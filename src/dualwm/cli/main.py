@@ -69,7 +69,12 @@ VERBS = (
     _verb("failures", "Why tasks of a run failed: one label each, with its evidence."),
     _verb("diagnose", "Why a system fails: representation, prediction, search."),
     _verb("report", "Tables and pages from recorded outcomes."),
-    _verb("view", "Look at one episode, decision by decision."),
+    _verb("view", "Look at the episodes of a run, decision by decision."),
+    Verb(
+        name="train-decoder",
+        help="Pictures of latents, for `view --decoder`; the system stays as it is.",
+        module="dualwm.cli.train_decoder",
+    ),
     _verb("bench", "How fast this machine plans, trains and reads."),
     _verb("export", "Write a system in formats that other programs read."),
     _verb("explain", "What a setting means, in environment steps."),

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,8 +12,16 @@ from dualwm.errors import RecipeError
 
 if TYPE_CHECKING:
     from dualwm.cli.demo_story import Encoder
+    from dualwm.evaluate.needs import Controller
     from dualwm.evaluate.outcomes import RunFolder
+    from dualwm.plan.controller import ThreeStage
     from dualwm.report.episodes import Key, Listed
+
+
+FAN = 8
+"""Elites of every low-level search that are drawn."""
+FRAME_SIDE = 96
+"""Pixels of the frames shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +35,8 @@ class Args:
     """Run folder, as `dualwm eval --out` and `dualwm compare` leave it."""
     failures: bool = False
     """Begin with the failed episodes. `dualwm failures RUN` finds out why they failed; the list then says so."""
+    decoder: Path | None = None
+    """Show imagined latents as this decoder of `dualwm train-decoder` draws them, not as the nearest real frames."""
     port: int = 0
     """Port on 127.0.0.1; any that is free by default."""
     json: bool = False
@@ -37,7 +47,7 @@ def run(args: Args) -> int:
     """Serve until interrupted."""
     from dualwm.cli.view_server import HOST, server
 
-    viewer = Viewer(args.run, failures=args.failures)
+    viewer = Viewer(args.run, failures=args.failures, decoder=args.decoder)
     with server(viewer.page, args.port) as serving:
         address = f"http://{HOST}:{serving.server_port}/"
         told = json.dumps({"address": address}) if args.json else f"{address}  (Ctrl-C ends)"
@@ -52,18 +62,19 @@ def run(args: Args) -> int:
 class Viewer:
     """The pages of one run folder."""
 
-    def __init__(self, path: Path, failures: bool = False) -> None:
+    def __init__(self, path: Path, failures: bool = False, decoder: Path | None = None) -> None:
         """Read what there is to list; floors plan nothing, so there is nothing to look at."""
         from dualwm.evaluate.outcomes import RunFolder
 
         self._folder: RunFolder = RunFolder.find(path)
-        self._failures = failures
+        self._failures, self._decoder = failures, decoder
+        self._episodes: dict[Key, str] = {}
         self._listed = {one.key: one for one in _listed(self._folder)}
         if not self._listed:
             raise RecipeError(f"{path} holds no episode of a system that plans. Name the run of one.")
 
     def page(self, path: str, words: dict[str, str]) -> str | None:
-        """The list, or one episode."""
+        """The list, or one episode. What is learnt of an episode by running it again enters the list."""
         from dualwm.report.episodes import episodes_page
 
         if path == "/":
@@ -71,7 +82,11 @@ class Viewer:
         key = _key(words)
         if path != "/episode" or key not in self._listed:
             return None
-        return _episode(self._folder, self._listed[key])
+        if key not in self._episodes:
+            listed = self._listed[key]
+            self._episodes[key], stage = _episode(self._folder, listed, self._decoder)
+            self._listed[key] = replace(listed, stage=stage)
+        return self._episodes[key]
 
 
 def _key(words: dict[str, str]) -> "Key | None":
@@ -86,31 +101,28 @@ def _listed(folder: "RunFolder") -> "list[Listed]":
     from dualwm.report.episodes import Listed
     from dualwm.zoo.failing import read_labels
 
-    labels = read_labels(folder.path)
-    return [
-        Listed(outcome=o, label=labels.get((o.system, o.goal_offset_env_steps, o.seed, o.task), ""))
-        for o in folder.finished()
-        if o.weights_digest != NO_WEIGHTS
-    ]
+    known = read_labels(folder.path)
+    planned = [o for o in folder.finished() if o.weights_digest != NO_WEIGHTS]
+    keys = [(o.system, o.goal_offset_env_steps, o.seed, o.task) for o in planned]
+    found = [known.get(key, ("", "")) for key in keys]
+    return [Listed(outcome=o, label=label, stage=stage) for o, (label, stage) in zip(planned, found, strict=True)]
 
 
-def _episode(folder: "RunFolder", listed: "Listed") -> str:
-    """Run the task again, keeping what was thought, and tell it as the demo tells its tasks."""
-    from dualwm.cli.demo_story import PLANNERS, tell
-    from dualwm.envs.tworoom import TwoRoom
+def _episode(folder: "RunFolder", listed: "Listed", decoder: "Path | None") -> "tuple[str, str]":
+    """Run the task again, keeping what was thought; its page, and the stage its last decision was in."""
+    from dualwm.cli.demo_story import tell
+    from dualwm.cli.scene import scene_of
     from dualwm.evaluate.closed_loop import run as run_tasks
     from dualwm.report.page import page
+    from dualwm.zoo.decoding import Decoder
     from dualwm.zoo.evaluation import Spec, check_weights, system_of
 
     outcome = listed.outcome
     spec = Spec.parse(outcome.system)
     system = system_of(spec)
     check_weights(outcome, system.weights_digest)
-    if not isinstance(system.world, TwoRoom):
-        raise RecipeError(f"The viewer draws TwoRoom; this run is in {outcome.world}.")
     taskset = folder.taskset(outcome.taskset_digest)
-    controller = system.controller(spec.variant, outcome.goal_offset_env_steps, **spec.overrides)
-    name = spec.variant if spec.variant in PLANNERS else "full"
+    controller = seeing(system.controller(spec.variant, outcome.goal_offset_env_steps, **spec.overrides))
     again = run_tasks(
         system.world,
         controller,
@@ -124,15 +136,53 @@ def _episode(folder: "RunFolder", listed: "Listed") -> str:
         keep_traces=True,
         keep_paths=True,
     )
-    facts = {
-        "system": f"{outcome.system}, weights {outcome.weights_digest}",
-        "task": f"{outcome.task} of seed {outcome.seed}, offset {outcome.goal_offset_env_steps}, protocol "
-        f"{outcome.protocol}, rule {outcome.rule}, TaskSet {outcome.taskset_digest}",
-        "why it failed": listed.label or ("it did not" if outcome.success else "not labelled yet: dualwm failures"),
-        "run again": "as it was recorded" if again.outcomes == [outcome] else "otherwise than it was recorded",
+    story = tell(
+        # A cast, because pyright does not look through cached properties when it compares with a protocol.
+        cast("Encoder", system),
+        scene_of(system.world, taskset.rule),
+        taskset,
+        {"full": again},
+        labels={"full": outcome.system},
+        env_steps_per_prediction=controller.actions.frame_skip,
+        facts=_facts(listed, again.outcomes == [outcome]),
+        side=FRAME_SIDE,
+        decoder=None if decoder is None else Decoder.load(decoder, system.weights_digest),
+        title=f"{outcome.world}: task {outcome.task} of seed {outcome.seed}",
+        intro=_intro(listed),
+        back="/",
+    )
+    return page(story), story.tasks[0].walks[0].thoughts[-1].stage
+
+
+def seeing(controller: "Controller") -> "ThreeStage":
+    """The controller as it is, its trace keeping the fan of elites."""
+    from dualwm.plan.controller import ThreeStage
+
+    if not isinstance(controller, ThreeStage):
+        raise RecipeError(
+            f"The viewer shows the three stages of section 3.4, and a {type(controller).__name__} plans otherwise. "
+            "Name the run of a Dual-WM or LeWM system."
+        )
+    return replace(controller, fan=FAN)
+
+
+def _intro(listed: "Listed") -> str:
+    o = listed.outcome
+    ended = f"reached its goal at step {o.steps}" if o.success else f"did not reach its goal in {o.steps} steps"
+    why = f" ({listed.label})" if listed.label else ""
+    return (
+        f"{o.system} {ended}{why}; goal offset {o.goal_offset_env_steps} and budget {o.budget_env_steps} environment "
+        f"steps, protocol {o.protocol}, rule {o.rule}. Beside every real frame stands what was imagined."
+    )
+
+
+def _facts(listed: "Listed", same: bool) -> dict[str, str]:
+    o = listed.outcome
+    return {
+        "system": f"{o.system}, weights {o.weights_digest}",
+        "task": f"{o.task} of seed {o.seed}, offset {o.goal_offset_env_steps}, protocol {o.protocol}, rule {o.rule}, "
+        f"TaskSet {o.taskset_digest}",
+        **{name: f"{value:.4g}" for name, value in sorted(o.facts.items())},
+        "why it failed": listed.label or ("it did not" if o.success else "not labelled yet: dualwm failures"),
+        "run again": "as it was recorded" if same else "otherwise than it was recorded",
     }
-    ahead = int(controller.actions.frame_skip)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType, reportUnknownMemberType]
-    # A cast, because pyright does not look through cached properties when it compares with a protocol.
-    shown = cast("Encoder", system)
-    story = tell(shown, system.world, taskset, {name: again}, env_steps_per_prediction=ahead, facts=facts)
-    return page(story)

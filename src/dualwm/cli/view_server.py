@@ -14,10 +14,9 @@ HOST = "127.0.0.1"
 def server(pages: Pages, port: int = 0) -> ThreadingHTTPServer:
     """A server on the loopback interface; port 0 takes any that is free.
 
-    Pages are made one at a time, and kept. A request that names another host is refused: a page from elsewhere must not
+    Pages are made one at a time. A request that names another host is refused: a page from elsewhere must not
     reach this server through a name it controls.
     """
-    kept: dict[str, str] = {}
     lock = Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -26,14 +25,11 @@ def server(pages: Pages, port: int = 0) -> ThreadingHTTPServer:
                 self.send_error(403)
                 return
             with lock:
-                page = kept.get(self.path)
-                if page is None:
-                    asked = urlsplit(self.path)
-                    page = pages(asked.path, dict(parse_qsl(asked.query)))
-                if page is None:
-                    self.send_error(404)
-                    return
-                kept[self.path] = page
+                asked = urlsplit(self.path)
+                page = pages(asked.path, dict(parse_qsl(asked.query)))
+            if page is None:
+                self.send_error(404)
+                return
             data = page.encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/html; charset=utf-8")

@@ -42,6 +42,7 @@ class Reacher:
     action_high = 1.0
     cameras = ("front",)
     state_width = core.STATE_WIDTH
+    distance_unit = "rad"
     rules = ("joints", "wrapped")
     one_way_rules = ("joints", "wrapped")
     """A state remembers half a step ago, a goal does not."""

@@ -43,6 +43,7 @@ class Sokoban:
     noop_action = (1.0, 0.0, 0.0, 0.0, 0.0)
     cameras = ("front",)
     state_width = 6
+    distance_unit = "cells"
     rules = ("gap4", "exact")
     variants = ("push",)
     columns = (

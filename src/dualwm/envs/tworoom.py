@@ -28,6 +28,7 @@ class TwoRoom:
     action_high = 1.0
     cameras = ("front",)
     state_width = 2
+    distance_unit = "px"
     rules = ("reach16",)
     variants = tuple(COLLISIONS)
     columns = (

@@ -112,6 +112,8 @@ class ThreeStage:
     """What each search samples from: a value that may look at context, goal and stage."""
     cameras: tuple[str, ...] = ("front",)
     """What the model looks through; nothing else is drawn for it."""
+    fan: int = 0
+    """How many elites of every low search its trace keeps with what was predicted of them: for viewers."""
 
     def __post_init__(self) -> None:
         settings, k = self.settings, self.model.window
@@ -278,7 +280,7 @@ class ThreeStage:
             cost = converge_cost(model.roll_low, context, past, memory.goal_L, reduction)
             objective, name, target = torch.full_like(memory.routes, -1), "converge", memory.goal_L
         proposal = self.propose(Situation(name, context, target, memory.goal_L, self._low_proposal(memory, objective)))
-        found = search(cost, proposal, settings.low_search, self._noise(memory, name))
+        found = search(cost, proposal, settings.low_search, self._noise(memory, name), self.fan)
         reuse = settings.final_reuse_decisions if stage == 2 else 0
         memory = replace(memory, plan=found.plan, objective=objective, reuse=torch.full_like(memory.reuse, reuse))
         return memory, found
@@ -359,6 +361,7 @@ class _Trace:
                 route_best_cost=no_route,
                 route_mean_cost=no_route.copy(),
                 predicted=np.full((b, settings.low_plan_steps, z.latent.shape[-1]), np.nan, np.float32),
+                fan=np.full((b, controller.fan, settings.low_plan_steps, z.latent.shape[-1]), np.nan, np.float32),
                 latent=_numpy(z.latent),
                 distance_low=_numpy(z.distance(memory.goal_L)),
                 distance_high=_numpy(z_H.distance(memory.goal_H)),
@@ -378,6 +381,9 @@ class _Trace:
         if found.predicted is not None:
             predicted = _numpy(found.predicted.latent)
             self.decision.predicted[index, : predicted.shape[1]] = predicted
+        if found.fan is not None:
+            fan = _numpy(found.fan.latent)
+            self.decision.fan[index, : fan.shape[1], : fan.shape[2]] = fan
 
     def finish(self) -> Decision:
         return self.decision

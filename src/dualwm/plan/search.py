@@ -66,6 +66,8 @@ class Found:
     """Mean over candidates, per iteration."""
     predicted: State | None
     """States predicted for the best candidate of the last iteration, (b, h)."""
+    fan: State | None = None
+    """The same for as many of its best candidates as were asked for, (b, fan, h); None where none were."""
 
     @property
     def plan(self) -> Float[Tensor, "b h a"]:
@@ -73,11 +75,15 @@ class Found:
         return self.proposal.plan
 
 
-def search(cost: Cost, proposal: Proposal, budget: Budget, noise: Noise) -> Found:
-    """CEM for Eqs. (8) to (10): sample, score, refit to the elites; the final proposal's plan is the answer."""
+def search(cost: Cost, proposal: Proposal, budget: Budget, noise: Noise, fan: int = 0) -> Found:
+    """CEM for Eqs. (8) to (10): sample, score, refit to the elites; the final proposal's plan is the answer.
+
+    `fan` of the last iteration's elites are kept with what was predicted of them, for whoever wants to see them.
+    """
     best: list[Tensor] = []
     mean: list[Tensor] = []
     predicted: State | None = None
+    seen: State | None = None
     for iteration in range(budget.iterations):
         candidates = proposal.sample(budget.candidates, noise, iteration)
         score = cost(candidates)
@@ -89,7 +95,8 @@ def search(cost: Cost, proposal: Proposal, budget: Budget, noise: Noise) -> Foun
         if iteration == budget.iterations - 1 and score.predicted is not None:
             rows = torch.arange(len(order), device=order.device)
             predicted = score.predicted[rows, order[:, 0]]
-    return Found(proposal, torch.stack(best, 1), torch.stack(mean, 1), predicted)
+            seen = score.predicted[rows[:, None], order[:, :fan]] if fan else None
+    return Found(proposal, torch.stack(best, 1), torch.stack(mean, 1), predicted, seen)
 
 
 def _take(candidates: Tensor, order: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """The record of one decision: what the planner thought, cheap enough to be kept always."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,3 +40,5 @@ class Decision:
     """(b,) squared low-level distance of the current state to the goal."""
     distance_high: NDArray[np.float32]
     """(b,) the same at the high level."""
+    fan: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0, 0, 0), np.float32))
+    """(b, n, h, d) low states predicted for the n best candidates, where the controller was asked to keep them."""

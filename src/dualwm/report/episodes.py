@@ -12,7 +12,7 @@ from dualwm.report.page import fill
 Key = tuple[str, int, int, int]
 """System, goal offset, seed, task."""
 
-FILTERS = ("outcome", "label", "system", "offset", "seed")
+FILTERS = ("outcome", "label", "stage", "system", "offset", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,8 @@ class Listed:
     outcome: Outcome
     label: str
     """Why it failed; empty where it did not, or where nobody has asked."""
+    stage: str = ""
+    """What its last decision was for: refine, converge or reuse; empty where it was not run again yet."""
 
     @property
     def key(self) -> Key:
@@ -33,7 +35,8 @@ class Listed:
         """What can be filtered by."""
         o = self.outcome
         label = self.label or ("" if o.success else "not labelled")
-        values = ("solved" if o.success else "failed", label, o.system, str(o.goal_offset_env_steps), str(o.seed))
+        ended = "solved" if o.success else "failed"
+        values = (ended, label, self.stage, o.system, str(o.goal_offset_env_steps), str(o.seed))
         return dict(zip(FILTERS, values, strict=True))
 
 
@@ -74,6 +77,7 @@ def _row(one: Listed) -> str:
     shown = "".join(f"<td>{cell}</td>" for cell in cells[1:])
     return (
         f'<tr {data}><th scope="row"><a href="{escape(link(one.key))}">task {cells[0]}</a></th>{shown}'
-        f'<td class="{kind}">{mark}</td><td>{escape(one.label)}</td><td>{o.steps}</td><td>{o.distance:.1f}</td>'
+        f'<td class="{kind}">{mark}</td><td>{escape(one.label)}</td><td>{escape(one.stage)}</td><td>{o.steps}</td>'
+        f"<td>{o.distance:.3g}</td>"
         f"<td>{path}</td></tr>"
     )

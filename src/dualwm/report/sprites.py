@@ -4,6 +4,7 @@ import base64
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +22,11 @@ class Sprites:
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
         self._numbers: dict[bytes, int] = {}
-        self._states: list[NDArray[np.float64]] = []
+        self._sources: list[NDArray[np.float64] | NDArray[np.uint8]] = []
+        """Of every number the state to draw, or the picture itself."""
 
     def __len__(self) -> int:
-        return len(self._states)
+        return len(self._sources)
 
     def add(self, states: NDArray[np.float64]) -> tuple[int, ...]:
         """The numbers of the frames of some states (n, w). A state that came before keeps its number."""
@@ -33,13 +35,23 @@ class Sprites:
     def _number(self, state: NDArray[np.float64]) -> int:
         key = state.tobytes()
         if key not in self._numbers:
-            self._numbers[key] = len(self._states)
-            self._states.append(state)
+            self._numbers[key] = len(self._sources)
+            self._sources.append(state)
         return self._numbers[key]
+
+    def add_pictures(self, pictures: NDArray[np.uint8]) -> tuple[int, ...]:
+        """The numbers of pictures (n, side, side, 3) that are no world's drawing of a state."""
+        first = len(self._sources)
+        self._sources.extend(pictures)
+        return tuple(range(first, len(self._sources)))
 
     def frames(self) -> NDArray[np.uint8]:
         """All frames in the order of their numbers, (n, side, side, 3)."""
-        return self._draw(np.stack(self._states))
+        drawn = [i for i, source in enumerate(self._sources) if source.ndim == 1]
+        frames: list[Any] = list(self._sources)
+        for i, frame in zip(drawn, self._draw(np.stack([frames[i] for i in drawn])), strict=True):
+            frames[i] = frame
+        return np.stack(frames)
 
     def sheet(self) -> "Sheet":
         """All frames as tiles of one picture, row by row."""

@@ -48,6 +48,7 @@ def still(story: Story, task: TaskStory) -> Image.Image:
     """Map on the left, strips of frames and the band of stages on the right."""
     picture = Image.new("RGB", (_WIDTH, _HEIGHT), COLOURS["paper"])
     left, top, side = _MAP
+    assert story.plane is not None, "a still picture shows a map"
     picture.paste(_draw_map(story.plane, task, story.env_steps_per_prediction, side), (left, top))
     _draw_strips(picture, story, task)
     return picture

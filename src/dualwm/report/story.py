@@ -26,7 +26,9 @@ class Plane:
     walls: tuple[tuple[float, float, float, float], ...]
     """Rectangles (x, y, width, height)."""
     goal_radius: float
-    """Within it a goal counts as reached."""
+    """Within it a goal counts as reached; 0 where no circle says that."""
+    backdrop: bool = False
+    """Whether the real frame of the moment lies behind the map: positions are places on the picture."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,13 @@ class Thought:
     """The same for every high state along the current route."""
     best_cost: tuple[float, ...]
     """Of the low-level search, by iteration."""
+    mean_cost: tuple[float, ...] = ()
+    """The same, over all candidates."""
+    route_best_cost: tuple[float, ...] = ()
+    """Of the route's search, where one was planned."""
+    route_mean_cost: tuple[float, ...] = ()
+    fan: tuple[Points, ...] = ()
+    """Where the elites of the last iteration lead, as the places of the nearest real frames; one line each."""
     distance_low: float
     """To the goal, Euclidean over sqrt(2 D)."""
     distance_high: float
@@ -72,10 +81,11 @@ class Thought:
             "stage": self.stage,
             "routed": self.routed,
             "imagined": self.imagined.to_plain(),
-            "gaps": [None if gap is None else round(gap, 1) for gap in self.gaps],
+            "gaps": [None if gap is None else _short(gap) for gap in self.gaps],
             "subgoal": self.subgoal.to_plain(),
             "route": self.route.to_plain(),
-            "best_cost": [_short(cost) for cost in self.best_cost],
+            **{name: [_short(cost) for cost in getattr(self, name)] for name in _COSTS},
+            "fan": [np.round(points, 1).tolist() for points in self.fan],
             "distance_low": round(self.distance_low, 4),
             "distance_high": round(self.distance_high, 4),
         }
@@ -92,7 +102,7 @@ class Walk:
     """Smallest distance to the goal, in the success rule's own unit."""
     path: Sight
     to_go: tuple[float, ...]
-    """True path length left at each row of the path; empty where the world measures none."""
+    """How far the goal truly is at each row of the path, as the story says; empty where the world cannot say."""
     thoughts: tuple[Thought, ...]
 
     def thought_at(self, env_step: int) -> Thought:
@@ -106,9 +116,9 @@ class Walk:
             "planner": self.planner,
             "success": self.success,
             "steps": self.steps,
-            "closest": round(self.closest, 1),
+            "closest": _short(self.closest),
             "path": self.path.to_plain(),
-            "to_go": [round(length, 1) for length in self.to_go],
+            "to_go": [_short(length) for length in self.to_go],
             "thoughts": [thought.to_plain() for thought in self.thoughts],
         }
 
@@ -146,13 +156,29 @@ class Story:
 
     planners: tuple[PlannerStory, ...]
     tasks: tuple[TaskStory, ...]
-    plane: Plane
-    grid: Grid
+    plane: Plane | None
+    """None where states have no place on a map."""
+    grid: Grid | None
+    """Of the heat maps; None where there are none."""
     budget_env_steps: int
     env_steps_per_prediction: int
     """Environment steps from one imagined frame to the next."""
     facts: Mapping[str, str]
     """What a reader needs to repeat and to judge it: command, versions, digests, how the tasks were chosen."""
+    title: str = ""
+    intro: str = ""
+    """What the page is called, and what it says before anything is shown."""
+    back: str = ""
+    """Address of the page that this one was opened from."""
+    unit: str = "px"
+    """Of the success rule's distance."""
+    to_go_says: str = "true path length, px"
+    """What is measured at each row of a path."""
+    imagined_says: str = "nearest real frame"
+    """How an imagined latent became a picture."""
+
+
+_COSTS = ("best_cost", "mean_cost", "route_best_cost", "route_mean_cost")
 
 
 def _short(value: float) -> float:

@@ -6,11 +6,13 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 
-from dualwm.envs.base import get_world
+from dualwm.envs.base import World, get_world
+from dualwm.evaluate.closed_loop import run
 from dualwm.evaluate.failures import Failure, Label, counts, explain
 from dualwm.evaluate.outcomes import RunFolder
 from dualwm.files import write_whole
-from dualwm.records import NO_WEIGHTS, Outcome
+from dualwm.plan.trace import STAGES
+from dualwm.records import NO_WEIGHTS, Outcome, TaskSet
 from dualwm.zoo.evaluation import Spec, check_weights, system_of
 from dualwm.zoo.minds import ThreeStageMind
 
@@ -25,6 +27,8 @@ class Labelled:
     goal_offset_env_steps: int
     seed: int
     failure: Failure
+    stage: str = ""
+    """What its last decision was for: refine, converge or reuse."""
 
     def to_json(self) -> str:
         """One line."""
@@ -54,20 +58,26 @@ def label_failures(
         tell(f"{first.system}, offset {first.goal_offset_env_steps}, seed {first.seed}: {len(some)} failures")
         found += [
             Labelled(
-                system=first.system, goal_offset_env_steps=first.goal_offset_env_steps, seed=first.seed, failure=failure
+                system=first.system,
+                goal_offset_env_steps=first.goal_offset_env_steps,
+                seed=first.seed,
+                failure=failure,
+                stage=stage,
             )
-            for failure in _explained(folder, some)
+            for failure, stage in _explained(folder, some)
         ]
     write_whole(path / FILE, "".join(one.to_json() + "\n" for one in found))
     return found
 
 
-def read_labels(path: Path) -> dict[tuple[str, int, int, int], Label]:
-    """The labels a folder keeps, by (system, goal offset, seed, task); none where nobody has asked yet."""
+def read_labels(path: Path) -> dict[tuple[str, int, int, int], tuple[Label, str]]:
+    """Label and last stage, by (system, goal offset, seed, task), as a folder keeps them; none where nobody asked."""
     file = path / FILE
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     found = map(json.loads, lines)
-    return {(x["system"], x["goal_offset_env_steps"], x["seed"], x["task"]): x["label"] for x in found}
+    return {
+        (x["system"], x["goal_offset_env_steps"], x["seed"], x["task"]): (x["label"], x.get("stage", "")) for x in found
+    }
 
 
 def count_labels(labelled: Sequence[Labelled]) -> dict[tuple[str, int], dict[Label, int]]:
@@ -79,18 +89,35 @@ def count_labels(labelled: Sequence[Labelled]) -> dict[tuple[str, int], dict[Lab
     }
 
 
-def _explained(folder: RunFolder, failed: Sequence[Outcome]) -> list[Failure]:
-    """The failures of one system on one TaskSet."""
+def _explained(folder: RunFolder, failed: Sequence[Outcome]) -> list[tuple[Failure, str]]:
+    """The failures of one system on one TaskSet, each with its last stage."""
     first = failed[0]
     spec, world = Spec.parse(first.system), get_world(first.world)
     system = system_of(spec)
     check_weights(first, system.weights_digest)
     mind = ThreeStageMind.of(system, spec.variant, first.goal_offset_env_steps, spec.overrides)
-    return explain(
+    taskset, tasks = folder.taskset(first.taskset_digest), [outcome.task for outcome in failed]
+    size, variant = system.image_size, str(folder.command.get("variant") or world.variants[0])
+    found = explain(world, taskset, tasks, mind, size=size, variant=variant)
+    stages = _last_stages(world, mind, taskset, tasks, size=size, variant=variant)
+    return [(failure, stages[failure.task]) for failure in found]
+
+
+def _last_stages(
+    world: World, mind: ThreeStageMind, taskset: TaskSet, tasks: Sequence[int], *, size: int, variant: str
+) -> dict[int, str]:
+    """What the last decision of every task was for."""
+    again = run(
         world,
-        folder.taskset(first.taskset_digest),
-        [outcome.task for outcome in failed],
-        mind,
-        size=system.image_size,
-        variant=str(folder.command.get("variant") or world.variants[0]),
+        mind.controller,
+        taskset,
+        size=size,
+        variant=variant,
+        system="",
+        weights_digest="",
+        only=tasks,
+        keep_traces=True,
     )
+    return {
+        task: STAGES[int(trace.decision.stage[row])] for trace in again.traces for row, task in enumerate(trace.tasks)
+    }

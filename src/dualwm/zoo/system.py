@@ -164,9 +164,12 @@ class System:
         return {name: state.latent.detach().float().cpu().numpy() for name, state in named.items()}
 
     def encode_states(self, states: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Low and high latents of frames drawn at simulator states (high: the frame repeated to a window)."""
+        """Low and high latents of frames drawn at simulator states (high: the frame repeated to a window).
+
+        A method of one level has its low latents in both places.
+        """
         named = self.describe_states(states)
-        return named["low"], named["high"]
+        return named["low"], named.get("high", named["low"])
 
     @cached_property
     def bank(self) -> Bank:
