@@ -109,8 +109,14 @@ def _merged(name: str, cells: Sequence[str]) -> str:
 def _sentences(part: Compared) -> str:
     if not part.duels:
         return ""
-    items = "".join(f"<li>{escape(duel.sentence())}</li>" for duel in part.duels)
-    return f"<h3>{escape(part.table.rows[0].system)} against the others, on the same tasks</h3><ul>{items}</ul>"
+    quiet = {row.system for row in part.table.rows if is_quiet(row)}
+    others, floors = (
+        "".join(f"<li>{escape(duel.sentence())}</li>" for duel in part.duels if (duel.second[0] in quiet) == floor)
+        for floor in (False, True)
+    )
+    told = f"<h3>{escape(part.table.rows[0].system)} against the others, on the same tasks</h3><ul>{others}</ul>"
+    against = f"<details><summary>against floors and ceilings</summary><ul>{floors}</ul></details>"
+    return told + (against if floors else "")
 
 
 def _figures(material: Material, table: Table) -> str:

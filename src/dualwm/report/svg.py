@@ -9,12 +9,14 @@ WIDTH, HEIGHT = 520, 330
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 40
 COLOURS = 8
 """Classes c0 to c7 of the page's style sheet; `quiet` for floors and ceilings."""
+DASHES = 5
+"""Classes q0 to q4 of quiet lines."""
 
 
 def svg(chart: Chart) -> str:
     """The drawing. Text is text, so it can be found, copied and read aloud."""
     paper = _Paper(chart)
-    parts = [*paper.axes(), *(part for one, colour in numbered(chart.series) for part in paper.series(one, colour))]
+    parts = [*paper.axes(), *(part for one, look in _looks(chart) for part in paper.series(one, look))]
     title = f"<title>{escape(chart.title)}</title>"
     return (
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">{title}'
@@ -23,10 +25,9 @@ def svg(chart: Chart) -> str:
 
 
 def legend(chart: Chart) -> str:
-    """Which colour is whose."""
-    items = [
-        f'<span><i class="{_class(colour)}"></i>{escape(one.name)}</span>' for one, colour in numbered(chart.series)
-    ]
+    """Which line is whose."""
+    line = '<svg class="chart"><g class="{}"><line x1="0" x2="26" y1="2" y2="2"/></g></svg>'
+    items = [f"<span>{line.format(look)}{escape(one.name)}</span>" for one, look in _looks(chart)]
     return f'<div class="legend">{"".join(items)}</div>'
 
 
@@ -61,11 +62,11 @@ class _Paper:
         up = f'transform="translate(11 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)"'
         return [*parts, f'<text {up} text-anchor="middle">{escape(self._chart.y_label)}</text>']
 
-    def series(self, series: Series, colour: int | None) -> list[str]:
+    def series(self, series: Series, look: str) -> list[str]:
         """One line with its intervals and dots."""
-        line = f'<polyline points="{self._line(series.points)}"/>'
+        line = f'<polyline points="{self._line(series.points)}"><title>{escape(series.name)}</title></polyline>'
         marks = [] if self._chart.steps else [self._mark(point, series.name) for point in series.points]
-        return [f'<g class="{_class(colour)}">', line, *marks, "</g>"]
+        return [f'<g class="{look}">', line, *marks, "</g>"]
 
     def _line(self, points: Sequence[Point]) -> str:
         places: list[tuple[float, float]] = []
@@ -84,5 +85,10 @@ class _Paper:
         return f'<g>{says}{bar}<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5"/></g>'
 
 
-def _class(colour: int | None) -> str:
-    return "quiet" if colour is None else f"c{colour % COLOURS}"
+def _looks(chart: Chart) -> list[tuple[Series, str]]:
+    """Every series with its classes: a colour each, but floors and ceilings are grey and differ in their dashes."""
+    floors = iter(range(len(chart.series)))
+    return [
+        (one, f"quiet q{next(floors) % DASHES}" if colour is None else f"c{colour % COLOURS}")
+        for one, colour in numbered(chart.series)
+    ]
