@@ -59,7 +59,7 @@ def acting(action_dim: int = 2) -> Acting:
 
 def controller(method: DualWMMethod, model: DualWM, **settings: Any) -> ThreeStage:
     """The package's controller over the model, with these planner settings and otherwise the paper's."""
-    plain = {**method.variants()["paper"], **settings}
+    plain = {**tworoom.PAPER_SEARCH, **settings}
     made = method.controller(model, method.settings(plain, "bench"), acting())
     assert isinstance(made, ThreeStage)
     return made

@@ -56,7 +56,10 @@ class Sokoban:
     @property
     def behaviour_law(self) -> Mapping[str, Any]:
         """The recipe `episode` follows, as plain data."""
-        return {"name": "walks to random possible pushes, with random actions between", **asdict(self.behaviour)}
+        return {
+            "name": "walks to random boxes and pushes them some way, with random actions between",
+            **asdict(self.behaviour),
+        }
 
     def simulate(self, starts: Floats, seeds: Sequence[int], variant: str = "push") -> SokobanSimulation:
         """b boards set to `starts`. The motion is not random: the seeds change nothing."""

@@ -70,8 +70,8 @@ class DualWMMethod:
         ]
 
     def variants(self) -> Mapping[str, Mapping[str, Any]]:
-        """Planner variants by name; `paper` is TwoRoom's column of Table 4 with the CEM sizes beside it."""
-        return {"full": {}, "low-only": {"guided_decisions": 0}, "paper": PAPER_PLANNER}
+        """Planner variants by name, in any world; a recipe adds its own, such as the paper's search."""
+        return {"full": {}, "low-only": {"guided_decisions": 0}}
 
     def settings(self, plain: Mapping[str, Any], where: str) -> PlannerSettings:
         """Planner settings from plain data."""
@@ -114,24 +114,3 @@ class DualWMMethod:
 
 _CHUNK = 1024
 """Frames described at a time: bounds memory."""
-
-PAPER_PLANNER: Mapping[str, Any] = {
-    "low_search": "300/30/30",
-    "high_search": "100/20/10",
-    "low_plan_steps": 8,
-    "high_plan_steps": 6,
-    "guided_decisions": 6,
-    "max_routes": 4,
-    "route_every_decisions": None,
-    "converge_within_high_steps": 0,
-    "route_cost": "terminal",
-    "final_cost": "terminal",
-    "history": 1,
-    "low_std": 1.0,
-    "high_std": 1.0,
-    "correlation": 0.0,
-    "bounds": "none",
-    "warm_start": True,
-    "warm_start_route": False,
-}
-"""The paper's search on TwoRoom (guidance length from the authors' release), one flag away: `SYSTEM:paper`."""

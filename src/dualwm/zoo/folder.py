@@ -118,9 +118,13 @@ def read_planner(folder: Path, method: Method) -> dict[str, Any]:
             f"{folder / 'planner.json'} should hold planner settings by goal offset in environment steps "
             f'({{"offsets": {{"100": ...}}}}) and does not. Copy the file again from its source.'
         )
-    for offset, plain in cast(dict[str, Any], offsets).items():
+    first: dict[str, Any] = next(iter(cast(dict[str, dict[str, Any]], offsets).values()))
+    variants = cast(dict[str, dict[str, Any]], planner.get("variants", {}))
+    told = {f"offset {offset}": plain for offset, plain in cast(dict[str, Any], offsets).items()}
+    told |= {f"variant {name}": {**first, **changes} for name, changes in variants.items()}
+    for where, plain in told.items():
         try:
-            method.settings(plain, f"offset {offset}")
+            method.settings(plain, where)
         except (RecipeError, TypeError, ValueError) as problem:
             raise SystemFolderError(
                 f"{folder / 'planner.json'} should hold planner settings that this version of dualwm knows, and does "

@@ -34,6 +34,8 @@ class Recipe:
     """The system: sizes, objective, optimisation."""
     planner: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """Planner settings by goal offset in environment steps."""
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """Planner variants by name beside the method's own, such as `paper`: what each changes at any offset."""
 
     def __post_init__(self) -> None:
         if not self.planner or not all(offset.isdigit() for offset in self.planner):

@@ -90,7 +90,7 @@ class System:
     method: Method
     model: nn.Module
     planner: Mapping[str, Any]
-    """`planner.json`: {"format", "offsets": {goal offset: planner settings}}."""
+    """`planner.json`: {"format", "offsets": {goal offset: planner settings}, "variants": {name: what it changes}}."""
     task: Mapping[str, Any]
     """`task.json`: world, success rule, variant, image size, action space."""
     normalizer: Normalizer
@@ -123,7 +123,7 @@ class System:
         self, variant: str = "full", goal_offset_env_steps: int = 100, overrides: Mapping[str, Any] | None = None
     ) -> Any:
         """Planner settings for one goal offset: the nearest stored offset, a named variant, then overrides."""
-        variants = self.method.variants()
+        variants = {**self.method.variants(), **self.planner.get("variants", {})}
         if variant not in variants:
             raise RecipeError(f"{self.name} has no planner variant {variant!r}. {did_you_mean(variant, variants)}")
         stored: Mapping[str, Any] = self.planner["offsets"]

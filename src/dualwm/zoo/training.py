@@ -209,7 +209,7 @@ def finished_system(
         name=str(out),
         method=recipe.method,
         model=model.cpu().eval(),
-        planner={"format": 1, "offsets": resolved_planner(recipe)},
+        planner={"format": 1, "offsets": resolved_planner(recipe), "variants": to_plain(recipe.variants)},
         task=task_of(recipe, inputs),
         normalizer=inputs.normalizer,
         split=inputs.split.to_plain(),

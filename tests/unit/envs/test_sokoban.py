@@ -5,6 +5,7 @@ import pytest
 
 from dualwm.envs import episodes, get_world, replay
 from dualwm.envs.sokoban import Sokoban
+from dualwm.envs.sokoban_behaviour import Behaviour
 from dualwm.envs.sokoban_core import ACTIONS, DOWN, FLOOR, LEFT, MOVES, RIGHT, SIDE, STAY, UP, WALLS, states_of_cells
 from dualwm.errors import WorldError
 
@@ -149,10 +150,24 @@ def test_an_episode_ends_early_only_where_no_push_is_left():
             reached, seen = [*reached, *new], seen | new
 
 
-def test_about_a_third_of_the_actions_are_random():
+def test_about_a_tenth_of_the_actions_are_random():
     """Standing still is never planned, so a fifth of the random actions is seen as such."""
     actions = np.concatenate([episode["action"][:-1] for episode in episodes(WORLD, range(60), 200)])
-    assert actions[:, STAY].mean() == pytest.approx(1 / 15, abs=0.015)
+    assert actions[:, STAY].mean() == pytest.approx(1 / 50, abs=0.005)
+
+
+def test_boxes_are_pushed_far_and_seldom_into_corners():
+    recorded = episodes(Sokoban(behaviour=Behaviour(random_share=0.0)), range(60), 200)
+    boxes = [episode["cells"][:, 2:].astype(int) for episode in recorded]
+    pushes = [(path[1:] != path[:-1]).any(axis=1) for path in boxes]
+    runs = [len(run) for path in pushes for run in "".join("x" if p else " " for p in path).split()]
+    assert np.mean(runs) > 2, "pushed on and on"
+    rows, columns = np.concatenate(boxes).reshape(-1, 2, 2).transpose(2, 0, 1)
+    in_corner = np.isin(rows, (0, SIDE - 1)) & np.isin(columns, (0, SIDE - 1))
+    uniform = Behaviour(random_share=0.0, corner_weight=1.0, border_weight=1.0)
+    careless = [len(episode["cells"]) for episode in episodes(Sokoban(behaviour=uniform), range(60), 200)]
+    assert in_corner.mean() < 0.25
+    assert np.mean(careless) < np.mean([len(path) for path in boxes]), "boxes in corners end episodes early"
 
 
 # Shortest ways

@@ -92,8 +92,8 @@ KNOWN: dict[str, tuple[ToyMind, float]] = {
     "mis-ranked": (mind(taste=-1.0), 8.0),
     # Its search only ever tries to stand still.
     "search-limited": (mind(velocities=(0.0,), larger=Chooser()), 8.0),
-    # Right in everything, but slow.
-    "late or lost": (mind(velocities=SLOW), 30.0),
+    # Right in everything, but slow: its last plans would arrive, in imagination and in truth, after the budget's end.
+    "late or lost": (mind(velocities=SLOW), 20.0),
     # It can only stand still, however long it searches and acts.
     "unexplained": (mind(velocities=(0.0,)), 8.0),
 }

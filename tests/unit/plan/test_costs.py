@@ -63,7 +63,8 @@ def refine(p: int, states: torch.Tensor, subgoal: torch.Tensor, model: Integrato
 
 @pytest.mark.parametrize("p", [0, 1, 2])
 def test_the_guided_window_is_the_observed_states_and_then_the_predicted_ones(p: int):
-    a, start, subgoal = seeded(2, 3, 2), seeded(2, 2, seed=1), seeded(2, 2, seed=2)
+    """Of the five blocks of a candidate only those inside the window count."""
+    a, start, subgoal = seeded(2, 5, 2), seeded(2, 2, seed=1), seeded(2, 2, seed=2)
     path = torch.cat([start[:, None], start[:, None] + a.cumsum(1)], 1)
     window = path[:, 1:4]
     lifted = (torch.tensor([0.2, 0.3, 0.5])[:, None] * window).sum(1)

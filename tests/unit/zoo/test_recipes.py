@@ -1,6 +1,7 @@
 """Recipes are found by name or in a user's own file, and are plain data; the paper's are the paper's."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,26 +14,59 @@ from dualwm.model.encoder import Encoder
 from dualwm.model.window_encoder import segments, windows
 from dualwm.plan.costs import Terminal, converge_cost, route_cost
 from dualwm.plan.search import Budget
-from dualwm.recipes import find_recipe, recipe_names, tworoom
+from dualwm.recipes import find_recipe, reacher, recipe_names, sokoban, tworoom
 from dualwm.registry import to_plain
 from dualwm.states import State
 from dualwm.zoo.parts import method_from_plain
 from dualwm.zoo.recipe import Recipe
 
+TABLE_3 = """
+                                   TwoRoom    Reacher    Sokoban-Long
+Episodes                           10000      10000      2500
+f                                  5          5          1
+k                                  3          3          2
+N/M                                5/6        3/6        10/8
+alpha_L/alpha_H                    0.5/0.5    0.2/0.5    0.1/0.5
+Low-level regularization weight    0.30       0.30       0.25
+Low-level learning rate            5e-5       2e-5       2.5e-5
+High-level learning rate           5e-5       5e-5       5e-5
+Batch size (L/H)                   256/256    256/256    512/512
+Epochs (L/H)                       5/5        2/5        5/5
+"""
+"""Typed from the paper."""
+TABLE_4 = """
+       TwoRoom    Reacher    Sokoban-Long
+H_L    8          5          12
+H_H    6          6          8
+"""
+WORLDS = {"TwoRoom": tworoom, "Reacher": reacher, "Sokoban-Long": sokoban}
 
-def test_the_paper_recipe_trains_as_table_3_says_of_tworoom():
-    recipe = tworoom.paper()
+
+def column(table: str, task: str) -> dict[str, list[float]]:
+    """A task's numbers by the table's row names; one number, or low and high."""
+    head, *rows = [re.split(r"\s{2,}", line.strip()) for line in table.strip().splitlines()]
+    return {row[0]: [float(x) for x in row[1 + head.index(task)].split("/")] for row in rows}
+
+
+@pytest.mark.parametrize("task", WORLDS)
+def test_the_paper_recipes_train_as_table_3_says(task: str):
+    said, recipe, epoch_steps = column(TABLE_3, task), WORLDS[task].paper(), WORLDS[task].EPOCH_STEPS
     method = recipe.method
-    low, high = method.low, method.high
-    assert recipe.episodes == 10_000
-    assert (method.model.frame_skip, method.model.window) == (5, 3)
-    assert (low.rollout.steps, high.rollout.steps) == (5, 6)
-    assert (low.rollout.decay, high.rollout.decay) == (0.5, 0.5)
-    assert (low.regulariser_weight, high.regulariser_weight) == (0.3, 0.3)
-    assert (low.lore_weight, high.lore_weight, high.maps_weight) == (1.0, 1.0, 0.01)
-    for stage, name in ((method.low_stage, "low"), (method.high_stage, "high")):
-        assert (stage.learning_rate, stage.batch_size, stage.weight_decay) == (5e-5, 256, 1e-3)
-        assert stage.steps == 5 * tworoom.EPOCH_STEPS[name], "five epochs"
+    low, high, stages = method.low, method.high, (method.low_stage, method.high_stage)
+    assert said == {
+        "Episodes": [recipe.episodes],
+        "f": [method.model.frame_skip],
+        "k": [method.model.window],
+        "N/M": [low.rollout.steps, high.rollout.steps],
+        "alpha_L/alpha_H": [low.rollout.decay, high.rollout.decay],
+        "Low-level regularization weight": [low.regulariser_weight],
+        "Low-level learning rate": [stages[0].learning_rate],
+        "High-level learning rate": [stages[1].learning_rate],
+        "Batch size (L/H)": [stage.batch_size for stage in stages],
+        "Epochs (L/H)": [s.steps / epoch_steps[name] for s, name in zip(stages, ("low", "high"), strict=True)],
+    }
+    assert (high.regulariser_weight, low.lore_weight, high.lore_weight, high.maps_weight) == (0.3, 1.0, 1.0, 0.01)
+    assert all(stage.weight_decay == 1e-3 for stage in stages)
 
 
 def test_the_paper_recipe_has_the_sizes_of_appendix_d():
@@ -101,10 +135,11 @@ def test_the_paper_recipe_plans_with_candidates_of_the_papers_shapes():
     assert (plan.cost.shape, plan.predicted.latent.shape) == ((b, 300), (b, 300, 8, 192))
 
 
-def test_the_paper_variant_searches_as_table_4_says_of_tworoom():
-    method = tworoom.paper().method
-    settings = method.settings(method.variants()["paper"], "the paper's variant")
-    assert (settings.low_plan_steps, settings.high_plan_steps) == (8, 6)
+@pytest.mark.parametrize("task", WORLDS)
+def test_the_paper_variants_search_as_table_4_says(task: str):
+    said, recipe = column(TABLE_4, task), WORLDS[task].laptop()
+    settings = recipe.method.settings(recipe.variants["paper"], "the paper's variant")
+    assert said == {"H_L": [settings.low_plan_steps], "H_H": [settings.high_plan_steps]}
     assert settings.low_search == Budget(candidates=300, iterations=30, elites=30)
     assert settings.high_search == Budget(candidates=100, iterations=20, elites=10)
     assert (settings.route_cost, settings.final_cost) == ("terminal", "terminal")
@@ -118,7 +153,7 @@ def test_every_recipe_is_plain_data_whose_planner_its_method_knows(name: str):
     assert method_from_plain(plain, "method") == recipe.method
     for offset, settings in recipe.planner.items():
         recipe.method.settings(settings, offset)
-        for variant, changes in recipe.method.variants().items():
+        for variant, changes in {**recipe.method.variants(), **recipe.variants}.items():
             recipe.method.settings({**settings, **changes}, f"{offset} {variant}")
 
 

@@ -1,0 +1,99 @@
+"""Sokoban-Long: the paper's configuration, a laptop's, and a tiny one for tests. Actions are one-hot, f = 1."""
+
+from typing import Any
+
+from dualwm.loss.gaussian import Gaussian
+from dualwm.loss.lore import Rollout
+from dualwm.loss.maps import Maps
+from dualwm.recipes import laptop as small
+from dualwm.recipes.columns import SOKOBAN, paper_recipe, paper_search
+from dualwm.train.stage import StageSettings
+from dualwm.zoo.dual_wm import HighObjective, LowObjective
+from dualwm.zoo.dual_wm_method import DualWMMethod
+from dualwm.zoo.recipe import Recipe, recipe
+
+EPOCH_STEPS = {"low": 652, "high": 630}
+"""Optimiser steps of an epoch: windows of the 2,250 training episodes of `data collect sokoban --episodes 2500`, one
+starting at every row that leaves room, over the batch of 512, the rest dropped. Low windows span 13 rows (history 3
+and N = 10): 334,069 of them. High windows span 18 (k = 2 times 1 + M = 9): 322,861."""
+
+PAPER_SEARCH = paper_search(
+    SOKOBAN,
+    guided_decisions=2,
+    max_routes=1,
+    high_std=0.25,
+    padded_start=False,
+    final_reuse_decisions=4,
+    discrete_smoothing=0.025,
+    discrete_momentum=0.5,
+    discrete_escape=0.1,
+)
+"""Guidance (two decisions, from the second on), the deviation of macro-actions and the numbers of the categorical
+search are the authors' release's. One flag away: `SYSTEM:paper`."""
+
+
+@recipe
+def paper() -> Recipe:
+    """Sokoban-Long's column of Table 3, the networks of Appendix D at 224 px."""
+    return paper_recipe(
+        "sokoban",
+        SOKOBAN,
+        action_dim=5,
+        max_env_steps=200,
+        epoch_steps=(EPOCH_STEPS["low"], EPOCH_STEPS["high"]),
+        search=PAPER_SEARCH,
+    )
+
+
+CELL_PX = 6
+"""A cell of the board is one patch of the encoder's stem."""
+
+LAPTOP_PLANNER: dict[str, Any] = {
+    "low_search": "128/8/16",
+    "high_search": "64/8/8",
+    "low_plan_steps": 12,
+    "high_plan_steps": 8,
+    "max_routes": 1000,
+    "route_every_decisions": 1,
+    "route_cost": "soft_minimum",
+    "final_cost": "soft_minimum",
+    "final_reuse_decisions": 1,
+    "warm_start_route": True,
+}
+
+
+@recipe
+def laptop() -> Recipe:
+    """For two cores and no GPU: six pixels to a cell, a small convolutional encoder, a Markov predictor."""
+    regulariser = Gaussian(form="quantile", projections=256)
+    return Recipe(
+        name="sokoban/laptop",
+        world="sokoban",
+        image_size=10 * CELL_PX,
+        episodes=2500,
+        max_env_steps=200,
+        method=DualWMMethod(
+            model=small.laptop_model(
+                SOKOBAN, action_dim=5, image_size=10 * CELL_PX, patch=CELL_PX, channels=(64, 128, 128), width=64
+            ),
+            low=LowObjective(rollout=Rollout(steps=10, decay=0.1), regulariser=regulariser, regulariser_weight=0.25),
+            high=HighObjective(
+                rollout=Rollout(steps=8, decay=0.5, supervision="endpoint"),
+                regulariser=regulariser,
+                regulariser_weight=0.3,
+                maps=Maps(free_bits=0.1, warmup_fraction=0.3),
+                maps_weight=0.1,
+                repeated_share=0.5,
+            ),
+            low_stage=StageSettings(steps=10000, batch_size=128, learning_rate=1e-3, precision="bfloat16"),
+            high_stage=StageSettings(steps=4000, batch_size=256, learning_rate=1e-3, precision="bfloat16"),
+        ),
+        planner={offset: {**LAPTOP_PLANNER, "guided_decisions": 0} for offset in ("25", "50", "75", "100")},
+        variants={"paper": PAPER_SEARCH},
+    )
+
+
+@recipe
+def tiny() -> Recipe:
+    """Seconds of training, for tests and for trying the commands. Its results mean nothing."""
+    return small.tiny(laptop(), image_size=20, patch=2, planner=LAPTOP_PLANNER)
