@@ -1,9 +1,12 @@
 """What some tests need that not every machine has; without it they are skipped, saying what to install."""
 
 import functools
+import os
 from importlib.util import find_spec
 
 import pytest
+
+from tools.browser import missing
 
 needs_mujoco = pytest.mark.skipif(
     find_spec("mujoco") is None or find_spec("dm_control") is None,
@@ -30,3 +33,9 @@ def require(world: str) -> None:
             pytest.skip(needs_mujoco.kwargs["reason"])
         if why := _why_nothing_is_drawn():
             pytest.skip(why)
+
+
+def require_browser() -> None:
+    """Skip the test where there is no browser; in continuous integration, which installs one, fail instead."""
+    if why := missing():
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)

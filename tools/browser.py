@@ -10,7 +10,13 @@ from importlib.util import find_spec
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--force-color-profile=srgb")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--force-color-profile=srgb",
+)
 
 
 def missing() -> str | None:

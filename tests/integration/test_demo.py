@@ -3,8 +3,6 @@
 import io
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 from demo_toy import FRAME_SKIP, SETTINGS, WORLD, ToySystem
 from evaluate_toy import IntegratorWorld
+from needs import require_browser
 from PIL import Image
 from rich.console import Console
 
@@ -24,6 +23,7 @@ from dualwm.cli.scene import plane
 from dualwm.envs.tworoom_core import is_free
 from dualwm.errors import RecipeError, SystemFolderError
 from dualwm.evaluate.closed_loop import run as run_tasks
+from tools.browser import browser, opened
 
 SYSTEM = ToySystem()
 
@@ -248,17 +248,13 @@ def test_a_system_without_a_bank_is_refused_before_it_plans(tmp_path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_page_runs_in_a_browser(shown, tmp_path):
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if browser is None:
-        pytest.skip("a browser is needed to run the page: sudo apt-get install chromium")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-             "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path}", "--dump-dom"]  # fmt: skip
-    page = f"{shown['page'].as_uri()}#2/1/40"
-    found = subprocess.run([browser, *flags, page], capture_output=True, text=True, timeout=120, check=True)
+def test_the_page_runs_in_a_browser(shown):
+    require_browser()
     data = blob(shown["page"])
-    assert 'data-ready="yes"' in found.stdout  # the script came to its end
-    assert found.stdout.count('role="tab"') == 8
-    assert f"Task {data['tasks'][2]['index']} · shortest path" in found.stdout
-    assert "step 40</output>" in found.stdout
-    assert found.stdout.count("<image ") == 3
+    with browser() as running, opened(running, f"{shown['page'].as_uri()}#2/1/40") as (page, complaints):
+        assert page.locator("html[data-ready=yes]").count() == 1  # the script came to its end
+        assert page.locator("[role=tab]").count() == 8
+        assert f"Task {data['tasks'][2]['index']} · shortest path" in page.inner_text("#title")
+        assert page.inner_text("#clock") == "step 40"
+        assert page.locator("#maps image").count() == 3
+        assert complaints == []

@@ -9,34 +9,20 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-import zoo_toy
+import viewed_run
 
 from dualwm.cli.main import main
 from dualwm.cli.view import Viewer
 from dualwm.cli.view_server import server
 from dualwm.errors import RecipeError
 from dualwm.records import read_outcomes
-from dualwm.zoo.system import Bank
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Random weights with a bank, full and low-only, compared; one failure is labelled."""
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(home)
-        patch.setattr("dualwm.evaluate.ledger.default_ledger", lambda: None)
-        system = zoo_toy.system()
-        states = np.random.default_rng(0).uniform(30, 190, (200, 2)).astype(np.float32)
-        system.save(Path("toy"), Bank(states, system.describe_states(states)))
-        words = ["--offsets", "25", "--seeds", "0", "--num-tasks", "3", "--json", "--timed-tasks", "0"]
-        assert main(["compare", "--systems", "toy", "toy:low-only", *words, "--out", "run"]) == 0
-        failed = next(o for o in read_outcomes(Path("run/outcomes.jsonl")) if o.system == "toy" and not o.success)
-        line = {"system": "toy", "goal_offset_env_steps": 25, "seed": 0, "task": failed.task, "label": "mis-ranked"}
-        Path("run/failures.jsonl").write_text(json.dumps(line) + "\n")
-        yield Path("run")
+    with viewed_run.compared(tmp_path_factory.mktemp("home")) as run:
+        yield run
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The same charts as vector files for a paper, drawn by matplotlib (extra `plots`)."""
 
 from importlib import import_module
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from dualwm.report.svg import COLOURS
 
 PALETTE = ("#3f6fc4", "#c96a14", "#16868a", "#9a3d86", "#a58b00", "#c0342b", "#5b5fa8", "#5f8f2f")
 QUIET = "#8b929b"
+DASHES: tuple[Any, ...] = ("--", ":", (0, (7, 2)), "-.", "-")
+"""Of quiet lines, which share their colour."""
 KINDS = ("pdf", "svg")
 
 
@@ -37,8 +40,10 @@ def save_figures(charts: list[Chart], folder: Path) -> list[Path]:
 
 
 def _draw(axes: Any, chart: Chart) -> None:
+    dashes = cycle(DASHES)
     for series, colour in numbered(chart.series):
-        _line(axes, series, chart.steps, QUIET if colour is None else PALETTE[colour % COLOURS])
+        look = (QUIET, next(dashes)) if colour is None else (PALETTE[colour % COLOURS], "-")
+        _line(axes, series, chart.steps, *look)
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
     axes.set_ylim(-2, 102)
@@ -51,9 +56,9 @@ def _draw(axes: Any, chart: Chart) -> None:
     axes.legend(frameon=False, fontsize=7)
 
 
-def _line(axes: Any, series: Series, steps: bool, colour: str) -> None:
+def _line(axes: Any, series: Series, steps: bool, colour: str, dashes: Any) -> None:
     xs, ys = [point.x for point in series.points], [point.y for point in series.points]
-    look = {"color": colour, "label": series.name, "linewidth": 1.2, "linestyle": "--" if series.quiet else "-"}
+    look = {"color": colour, "label": series.name, "linewidth": 1.2, "linestyle": dashes}
     if steps:
         axes.step(xs, ys, where="post", **look)
         return
