@@ -10,7 +10,7 @@ BIN := .venv/bin
 INSTALL = @command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found: install Python 3.11 or newer."; exit 1; }; \
 	$(PYTHON) tools/install.py
 
-.PHONY: help demo test check format-check lint types imports spelling mutants bench headline results clean core dev
+.PHONY: help demo test check format-check lint types imports spelling mutants bench headline results pictures clean core dev
 
 help:
 	@echo "make demo      watch the shipped model plan (installs the core only)"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench     how fast it is here, beside its peers (ARGS=\"W1 --quick\": one workload, tiny)"
 	@echo "make headline  run the evaluations behind README's tables; what is finished is kept"
 	@echo "make results   fill README's tables from the outcome files in results/ and the lines in bench/results/"
+	@echo "make pictures  take README's pictures of the report and the viewer (needs Chromium)"
 	@echo "make clean     remove what these targets made; data/ and runs/ stay"
 
 core:
@@ -64,6 +65,9 @@ headline: core
 results: core
 	@$(BIN)/python tools/results.py $(ARGS)
 	@$(BIN)/python -m bench.readme $(ARGS)
+
+pictures: dev
+	@$(BIN)/python -m tools.pictures $(ARGS)
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache .bench build dist demo.html

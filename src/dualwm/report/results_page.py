@@ -62,8 +62,8 @@ def _section(material: Material, part: Compared, name: str) -> str:
         f"<section><h2>{escape(table.world)}</h2>",
         f"<p>Protocol {escape(table.protocol)}, success rule {escape(table.rule)}.</p>",
         f'<div class="beside"><div>{_results(material, table, name)}</div>{_card(material, table)}</div>',
-        _sentences(part),
         _figures(material, table),
+        _sentences(part),
         _agreement(material, table),
         _sources(material, table, name),
         "</section>",
@@ -78,13 +78,19 @@ def _results(material: Material, table: Table, name: str) -> str:
     for number, (title, show) in enumerate(sections(table)):
         rows: list[str] = []
         for i, row in enumerate(table.rows):
-            cells = [escape(shown(row, offset, show)) for offset in offsets]
+            cells = [_two_lines(shown(row, offset, show)) for offset in offsets]
             if number == 0:  # the rates themselves say where they come from
                 cells = [_linked(text, row, m, f"{name}r{i}") for text, m in zip(cells, offsets, strict=True)]
             rows.append(_line(_name(material, table, row), cells, "quiet" if is_quiet(row) else ""))
         told.append(_table(title, head, rows))
     about = [_line(escape(first), list(map(escape, rest))) for first, *rest in task_rows(table)]
     return "".join([*told, _table("the tasks", head, about)])
+
+
+def _two_lines(text: str) -> str:
+    """A rate with its interval under it, so that columns stay narrow."""
+    rate, bracket, interval = escape(text).partition(" [")
+    return f"{rate}<small>[{interval}</small>" if bracket else rate
 
 
 def _linked(text: str, row: Row, offset: int, anchor: str) -> str:
