@@ -23,7 +23,9 @@ LABELS = {
     "tworoom:low-only": "low-level only, same search",
     "tworoom:low-only:low_search=96/8/8": "low-level only, planning as long (96/8/8)",
     "random": "random actions",
+    "marginal": "recorded actions in no order",
     "noop": "no actions",
+    "replay": "recorded actions played back",
     "oracle": "oracle",
 }
 NOTHING = "*No outcomes are recorded yet.*"

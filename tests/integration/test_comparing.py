@@ -29,26 +29,26 @@ def test_every_system_runs_on_the_same_tasks_and_the_first_is_set_against_the_ot
     told = json.loads(capsys.readouterr().out)
     assert told["finished"]
     (table,) = told["tables"]
-    assert [row["system"] for row in table["rows"]] == ["replay", "oracle", "noop", "random"]
+    assert [row["system"] for row in table["rows"]] == ["replay", "oracle", "noop", "random", "marginal"]
     assert {m: tasks["n"] for m, tasks in table["tasks"].items()} == {"25": 12, "50": 12}
     assert table["rows"][0]["offsets"]["50"]["fraction"] == 1.0
     duels = {(duel["second"][0], duel["goal_offset_env_steps"]): duel for duel in table["against_the_first"]}
-    assert len(duels) == 6
+    assert len(duels) == 8
     assert duels["noop", 50]["tasks"]["difference"] == 1.0
     assert duels["noop", 50]["separated"]
     assert "not separated" in duels["oracle", 50]["sentence"]
-    assert len((home / "ledger.jsonl").read_text().splitlines()) == 4 * 2 * 2
+    assert len((home / "ledger.jsonl").read_text().splitlines()) == 5 * 2 * 2
     (facts,) = json.loads((home / "whole/provenance.json").read_text())
     assert {"command", "began", "versions", "machine", "commit"} <= set(facts)
 
     # By shards, the first of them with two workers: the same bytes, and the ledger hears of it once.
     assert main([*COMPARE, "--out", "shared", "--shard", "1/2", "--workers", "2", "--threads", "1"]) == 0
     assert not json.loads(capsys.readouterr().out)["finished"]
-    assert len((home / "ledger.jsonl").read_text().splitlines()) == 16
+    assert len((home / "ledger.jsonl").read_text().splitlines()) == 20
     assert main([*COMPARE, "--out", "shared", "--shard", "2/2"]) == 0
     assert json.loads(capsys.readouterr().out)["tables"][0]["against_the_first"] == table["against_the_first"]
     assert (home / "shared/outcomes.jsonl").read_bytes() == (home / "whole/outcomes.jsonl").read_bytes()
-    assert len((home / "ledger.jsonl").read_text().splitlines()) == 32
+    assert len((home / "ledger.jsonl").read_text().splitlines()) == 40
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_a_comparison_whose_workers_were_killed_with_it_continues_to_the_same_by
     assert main([*command, "--out", "killed"]) == 0
     assert main([*command, "--out", "whole"]) == 0
     assert Path("killed/outcomes.jsonl").read_bytes() == Path("whole/outcomes.jsonl").read_bytes()
-    assert len(read_outcomes(Path("whole/outcomes.jsonl"))) == 120
+    assert len(read_outcomes(Path("whole/outcomes.jsonl"))) == 5 * 40
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,27 @@ def test_without_correlation_the_paired_interval_is_that_of_independent_rates():
     assert low == pytest.approx(-high)
 
 
+@pytest.mark.parametrize(
+    "counts", [(30, 15, 3, 12), (4, 9, 8, 2), (500, 40, 27, 33), (0, 7, 0, 5), (1, 0, 0, 1), (9, 4, 4, 9)]
+)
+def test_the_paired_interval_is_newcombes_of_scipys_wilson_intervals_and_correlation(counts: tuple[int, ...]):
+    both, only_first, only_second, neither = counts
+    first = np.repeat([1, 1, 0, 0], counts)
+    second = np.repeat([1, 0, 1, 0], counts)
+    n = len(first)
+    ends = [scipy_stats.binomtest(int(x.sum()), n).proportion_ci(0.95, method="wilson") for x in (first, second)]
+    phi = scipy_stats.pearsonr(first, second).statistic if 0 < second.mean() < 1 else 0.0
+    if phi > 0:  # half a task less for continuity, never below none
+        phi = max(0.0, phi - n / 2 / np.sqrt(np.prod([x.sum() * (n - x.sum()) for x in (first, second)], dtype=float)))
+    gaps = [(x.mean() - end.low, end.high - x.mean()) for x, end in zip((first, second), ends, strict=True)]
+    (p_down, p_up), (q_down, q_up) = gaps
+    low, high = (np.sqrt(x * x - 2 * phi * x * y + y * y) for x, y in ((p_down, q_up), (p_up, q_down)))
+    difference = first.mean() - second.mean()
+    assert newcombe_paired(both, only_first, only_second, neither) == pytest.approx(
+        (difference - low, difference + high), abs=1e-9
+    )
+
+
 @pytest.mark.parametrize("chances", [(0.5, 0.2, 0.1, 0.2), (0.8, 0.1, 0.05, 0.05), (0.3, 0.3, 0.1, 0.3)])
 def test_the_paired_interval_covers_the_truth_about_as_often_as_it_says(chances: tuple[float, ...]):
     n, truth, covered = 15, chances[1] - chances[2], 0.0

@@ -15,7 +15,8 @@ class Args:
     """Several systems on identical tasks, into one run folder.
 
     Killed, the same command runs what is missing. Several processes or machines may share the work (--shard); the
-    finished outcomes.jsonl has the same bytes however it was shared. Uniform actions always take part.
+    finished outcomes.jsonl has the same bytes however it was shared. The floors and ceilings of the world
+    always take part.
     """
 
     systems: tuple[str, ...]

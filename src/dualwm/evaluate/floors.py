@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from dualwm.envs.base import World as Behaving
 from dualwm.errors import ControllerError, did_you_mean
 from dualwm.evaluate.needs import Simulation, States, World, keyed_generator
 from dualwm.evaluate.recorded import actions_of, ways
@@ -212,6 +213,12 @@ def floor(name: str, world: World, taskset: TaskSet, variant: str) -> Any:
     if name not in FLOORS:
         raise ControllerError(f"There is no floor named {name!r}. {did_you_mean(name, FLOORS)}")
     return FLOORS[name](world, taskset, variant)
+
+
+def floors_for(world: World) -> list[str]:
+    """The floors and ceilings that a world has what they need for."""
+    needs = {"marginal": Behaving, "replay": Behaving, "oracle": Expert}
+    return [name for name in FLOORS if name not in needs or isinstance(world, needs[name])]
 
 
 def _still(world: World) -> tuple[float, ...]:

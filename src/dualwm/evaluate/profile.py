@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from dualwm.envs.base import World as Behaving
 from dualwm.errors import ProtocolError
 from dualwm.evaluate.closed_loop import run
-from dualwm.evaluate.floors import FLOORS, Expert, floor
+from dualwm.evaluate.floors import floor, floors_for
 from dualwm.evaluate.needs import World
 from dualwm.evaluate.pool import PairPool
 from dualwm.evaluate.summary import Part, joint_digest
@@ -103,12 +102,6 @@ def profile(
         seeds=tuple(seeds),
         rows=tuple(rows),
     )
-
-
-def floors_for(world: World) -> list[str]:
-    """The floors and ceilings that a world has what they need for."""
-    needs = {"marginal": Behaving, "replay": Behaving, "oracle": Expert}
-    return [name for name in FLOORS if name not in needs or isinstance(world, needs[name])]
 
 
 def _hardness(world: World, pool: PairPool, tasksets: Sequence[TaskSet], variant: str) -> Hardness:

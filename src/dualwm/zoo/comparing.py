@@ -16,7 +16,7 @@ from dualwm.envs.base import World, get_world
 from dualwm.errors import ControllerError
 from dualwm.evaluate.closed_loop import Progress
 from dualwm.evaluate.compare import Cell, Share, conclude, run_share
-from dualwm.evaluate.floors import FLOORS
+from dualwm.evaluate.floors import FLOORS, floors_for
 from dualwm.evaluate.outcomes import RunFolder
 from dualwm.evaluate.pool import PairPool
 from dualwm.records import TaskSet
@@ -24,8 +24,6 @@ from dualwm.registry import to_plain
 from dualwm.zoo.evaluation import Spec, entrant_of, floor_of, system_of, tasksets
 from dualwm.zoo.provenance import session
 from dualwm.zoo.system import System
-
-FLOOR = "random"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +49,10 @@ Tell = Callable[[Standing], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All that decides the outcomes of a comparison. Uniform actions always take part: every table shows the floor."""
+    """All that decides the outcomes of a comparison.
+
+    Every floor and ceiling that the world has what it needs for takes part: every table shows them.
+    """
 
     systems: tuple[str, ...]
     task: str = "tworoom"
@@ -64,8 +65,8 @@ class Comparison:
 
     @cached_property
     def specs(self) -> list[Spec]:
-        """The systems, each once, in the order asked for; the floor last where it was not asked for."""
-        return list({str(spec): spec for spec in map(Spec.parse, [*self.systems, FLOOR])}.values())
+        """The systems, each once, in the order asked for; floors last where they were not asked for."""
+        return list({str(spec): spec for spec in map(Spec.parse, [*self.systems, *floors_for(self.world)])}.values())
 
     @cached_property
     def world(self) -> World:

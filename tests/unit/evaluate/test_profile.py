@@ -1,6 +1,8 @@
 """The difficulty profile, on a line where every floor's success can be said by hand."""
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import lake
@@ -8,10 +10,14 @@ import numpy as np
 import pytest
 from evaluate_toy import WORLD, IntegratorWorld, walks
 
-from dualwm.cli.data import ShowArgs, show
+from dualwm.cli.data import CollectArgs, ShowArgs, collect as collect_verb, show
+from dualwm.data.collect import collect
+from dualwm.data.collections import first_seed
+from dualwm.envs.base import episodes, get_world
 from dualwm.errors import ProtocolError
+from dualwm.evaluate.floors import FLOORS, floors_for
 from dualwm.evaluate.pool import build_pool
-from dualwm.evaluate.profile import Profile, floors_for, profile
+from dualwm.evaluate.profile import Profile, profile
 
 
 def profiled(world: IntegratorWorld = WORLD, **options) -> Profile:
@@ -59,27 +65,34 @@ def test_test_tasks_are_refused():
         profiled(seeds=(42,))
 
 
-def test_a_world_of_ones_own_is_profiled_from_its_file_and_says_the_same_every_time(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_profile_is_printed_or_one_object_and_says_the_same_every_time(tmp_path, monkeypatch, capsys):
+    tworoom = get_world("tworoom")
+    store = collect(
+        tworoom,
+        tmp_path,
+        record=partial(episodes, tworoom),
+        episodes=40,
+        seed=first_seed("dev", 0, 40),
+        max_env_steps=200,
+        collection="dev",
+    )
+    pool = build_pool("dev", store, tworoom, offsets=(25,), min_pairs=40, min_episodes=40, paper_seeds=())
+    monkeypatch.setattr("dualwm.zoo.evaluation.pool_of", lambda world, collection: pool)
+    args = ShowArgs(data=Path("tworoom"), profile=True, offsets=(25,), num_tasks=10, json=True)
     said = []
     for _ in range(2):
-        args = ShowArgs(data=Path(lake.__file__), profile=True, offsets=(25,), num_tasks=10, json=True)
         assert show(args) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1]
-    facts = json.loads(said[0])
-    (row,) = facts["rows"]
-    assert (facts["world"], row["rule"], row["tasks"]) == ("lake", "moored", 10)
-    assert row["floors"]["replay"]["success"] == 1
-    assert set(row["facts"]) == {"distance"}
-    assert show(ShowArgs(data=Path(lake.__file__), profile=True, offsets=(25,), num_tasks=10)) == 0
+    (row,) = json.loads(said[0])["rows"]
+    assert (row["rule"], row["tasks"], list(row["floors"])) == ("reach16", 10, list(FLOORS))
+    assert row["floors"]["replay"]["success"] == row["floors"]["oracle"]["success"] == 1
+    assert show(replace(args, json=False)) == 0
     assert "replay" in capsys.readouterr().out
 
 
 def test_only_the_dev_collection_is_profiled(tmp_path, capsys):
-    from dualwm.cli.data import CollectArgs, collect
-
-    collect(CollectArgs(world="tworoom", out=tmp_path / "set", episodes=3, max_env_steps=60))
+    collect_verb(CollectArgs(world="tworoom", out=tmp_path / "set", episodes=3, max_env_steps=60))
     capsys.readouterr()
     with pytest.raises(ProtocolError, match="holds the collection 'train' of the world 'tworoom'"):
         show(ShowArgs(data=tmp_path / "set", profile=True))
