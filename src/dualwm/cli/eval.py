@@ -32,6 +32,9 @@ class Args:
     """Dynamics variant of the world; empty means its first."""
     rule: str | None = None
     """Success rule; by default the world's first."""
+    tasks: tuple[Path, ...] = ()
+    """TaskSets from files, such as `dualwm data import-tasks` writes, in place of --task, --offset, --seeds,
+    --num-tasks, --protocol and --rule."""
     out: Path | None = None
     """Run folder for outcomes, task sets and timings; by default nothing is kept."""
     batch_size: int | None = None
@@ -47,6 +50,7 @@ def run(args: Args) -> int:
     import torch
 
     from dualwm.cli.evaluating import Bar, print_summary
+    from dualwm.evaluate.tasks import load_taskset
     from dualwm.zoo.evaluation import evaluate
 
     for name, count in (("threads", args.threads), ("batch-size", args.batch_size)):
@@ -68,6 +72,7 @@ def run(args: Args) -> int:
             batch_size=args.batch_size,
             command=shlex.join(["dualwm", *sys.argv[1:]]),
             on_progress=bar.tell,
+            given=[load_taskset(file) for file in args.tasks],
         )
     if args.json:
         print(json.dumps(summary.to_plain()))

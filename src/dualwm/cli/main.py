@@ -62,6 +62,11 @@ VERBS = (
         module="dualwm.cli.check_world",
     ),
     _data("import", "Make a data set from npz or npy folders, or from PNG folders with a CSV."),
+    Verb(
+        name="data import-tasks",
+        help="Published task sets (Dual-WM release, CLEAR-LeWM), with the data they were cut from.",
+        module="dualwm.cli.import_tasks",
+    ),
     _verb("train", "Train a recipe into a System folder; the same command continues it."),
     _verb("eval", "Success of a system on matched tasks, with intervals and floors."),
     _verb("compare", "Several systems on the same tasks."),

@@ -18,7 +18,7 @@ from dualwm.evaluate.closed_loop import Progress
 from dualwm.evaluate.floors import FLOORS, floor
 from dualwm.evaluate.outcomes import RunFolder
 from dualwm.evaluate.pool import PairPool, build_pool
-from dualwm.evaluate.summary import Summary
+from dualwm.evaluate.summary import Summary, same_cell
 from dualwm.evaluate.tasks import check_difficulty, sample_taskset
 from dualwm.records import NO_WEIGHTS, Outcome, TaskSet
 from dualwm.registry import to_plain
@@ -228,16 +228,22 @@ def evaluate(
     single_tasks: int = 3,
     command: str = "",
     on_progress: Callable[[TaskSet, Progress], None] | None = None,
+    given: Sequence[TaskSet] = (),
 ) -> Summary:
     """Success of a system on matched tasks, with interval, floors and planning time.
 
     `system` is `FLOOR | NAME | FOLDER[:variant][:key=value...]` or a loaded System; `variant` and `rule` are the
     world's first unless they are named. Seeds below 1000 are test tasks, and each such evaluation adds its line to
-    `ledger`: by default that of the checkout this package lies in, if it does.
+    `ledger`: by default that of the checkout this package lies in, if it does. TaskSets that are `given` take the place
+    of all that would choose them: world, offset, seeds, number, protocol and rule.
     """
+    if given:
+        first = same_cell(given)
+        task, protocol, goal_offset_env_steps = first.world, first.protocol, first.goal_offset_env_steps
+        seeds, num_tasks = [taskset.seed for taskset in given], len(first.tasks)
     world = get_world(task)
     variant = variant or world.variants[0]
-    sets = tasksets(
+    sets = list(given) or tasksets(
         world,
         goal_offset_env_steps=goal_offset_env_steps,
         seeds=seeds,
