@@ -41,6 +41,7 @@ def test_every_failure_of_a_run_gets_one_label(home: Path, capsys, monkeypatch):
     assert sum(cell["labels"].values()) == len(failed)
     lines = [json.loads(line) for line in Path("run/failures.jsonl").read_text().splitlines()]
     assert [(line["seed"], line["task"]) for line in lines] == failed
+    assert {line["stage"] for line in lines} <= {"refine", "converge", "reuse"}
     # TwoRoom's tasks were walked by its behaviour: they can be.
     assert cell["labels"]["not replayable"] == 0
     once = Path("run/failures.jsonl").read_bytes()

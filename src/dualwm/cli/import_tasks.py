@@ -42,13 +42,13 @@ def run(args: Args) -> int:
     rule = None if args.rule is None else choose("success rule", args.rule, world.rules, world.name)
     taskset = tasks_of(manifest, store, world, rule)
     save_taskset(taskset, args.out)
-    said = manifest.initially_solved
+    said, solved = manifest.initially_solved, difficulty(taskset.tasks).initially_solved
     facts = {
         "out": str(args.out),
         "digest": taskset.digest,
         "protocol": taskset.protocol,
         "tasks": len(taskset.tasks),
-        "initially_solved": difficulty(taskset.tasks).initially_solved,
+        "initially_solved": solved,
         "initially_solved_as_published": None if said is None else sum(said) / len(said),
     }
     if args.json:
@@ -57,7 +57,7 @@ def run(args: Args) -> int:
     published = "" if said is None else f" ({100 * sum(said) / len(said):.1f} % by the publisher's rule)"
     print(
         f"{args.out}: {len(taskset.tasks)} tasks of {world.name} at offset {taskset.goal_offset_env_steps}, protocol "
-        f"{taskset.protocol}, rule {taskset.rule}; solved at the start: {100 * facts['initially_solved']:.1f} %"
+        f"{taskset.protocol}, rule {taskset.rule}; solved at the start: {100 * solved:.1f} %"
         f"{published}; TaskSet {taskset.digest[:12]}\nNext: dualwm eval SYSTEM --tasks {args.out}"
     )
     return 0
