@@ -41,6 +41,7 @@ def lewm(
             offset: {**_without_route(plain), "low_search": search, "final_cost": final_cost}
             for offset, plain in base.planner.items()
         },
+        variants={},
     )
 
 

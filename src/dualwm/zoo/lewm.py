@@ -26,7 +26,7 @@ from dualwm.nets.dropout import DropoutKey, keyed
 from dualwm.plan.settings import PlannerSettings
 from dualwm.records import Observation
 from dualwm.reduce import Reduce
-from dualwm.registry import nested, part
+from dualwm.registry import nested, part, to_plain
 from dualwm.shapes import Float, Tensor
 from dualwm.states import State
 from dualwm.train.stage import Batch, StageSettings, StepKey, Watch
@@ -143,7 +143,7 @@ ROUTE_SETTINGS = frozenset(
         "padded_start",
     }
 )
-"""Planner settings that speak of a high level; LeWM has none and refuses them."""
+"""Planner settings that speak of a high level; LeWM has none and refuses to be told them."""
 
 LEWM_PLANNER: Mapping[str, Any] = {
     "low_search": "300/30/30",
@@ -207,8 +207,9 @@ class LeWMMethod:
         }
 
     def settings(self, plain: Mapping[str, Any], where: str) -> PlannerSettings:
-        """Planner settings from plain data; there is no guidance."""
-        refused = sorted(ROUTE_SETTINGS & plain.keys())
+        """Planner settings from plain data; there is no guidance, and what would shape it can only be as it always is."""
+        unguided = to_plain(PlannerSettings(guided_decisions=0))
+        refused = sorted(name for name in ROUTE_SETTINGS & plain.keys() if plain[name] != unguided[name])
         if refused:
             raise RecipeError(
                 f"{where}: LeWM has no high level, so it has no planner setting {refused[0]!r}. Leave it out."
