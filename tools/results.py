@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dualwm.records import NO_WEIGHTS
 from dualwm.report.markdown import markdown
 from dualwm.report.readme import replace_block
 from dualwm.report.tables import Row, Table, build_tables, ledger_notes, read_runs
@@ -54,9 +55,13 @@ def _range_points(rows: Sequence[Row], offset: int) -> float | None:
 
 
 def pace_note(tables: Sequence[Table]) -> str | None:
-    """Which planning times were measured with nothing beside them, where others were not."""
+    """Which planning times were measured with nothing beside them, where others were not. Floors plan nothing."""
     cells = [
-        (row.system, table.protocol, m, cell) for table in tables for row in table.rows for m, cell in row.cells.items()
+        (row.system, table.protocol, m, cell)
+        for table in tables
+        for row in table.rows
+        for m, cell in row.cells.items()
+        if row.weights_digest != NO_WEIGHTS
     ]
     alone = [
         f"{LABELS.get(name, name)} ({kind}, offset {m})" for name, kind, m, cell in cells if cell.timed is not None

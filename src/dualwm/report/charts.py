@@ -85,7 +85,7 @@ def by_time(table: Table, offset: int, labels: Labels) -> Chart:
         cell = row.cells.get(offset)
         if cell is None or cell.planning_ms_per_env_step is None or is_quiet(row):
             continue
-        base = re.sub(r":(?:low_|high_)?search=[^:]*", "", row.system)
+        base = re.sub(r":\w*search=[^:]*", "", row.system)
         groups.setdefault(labels.get(base, base), []).append(_point(cell.planning_ms_per_env_step, cell, row.system))
     series = [
         Series(name=name, points=tuple(sorted(points, key=lambda point: point.x))) for name, points in groups.items()

@@ -36,7 +36,7 @@ def latex(recorded: Recorded, table: Table, labels: Labels, intervals: bool = Tr
             r"\begin{table}[t]",
             r"  \centering",
             rf"  \caption{{{_caption(table)}}}",
-            rf"  \label{{tab:{table.world}-{table.protocol}}}",
+            rf"  \label{{tab:{table.world}-{table.protocol}-{table.rule}}}",
             r"  \small",
             rf"  \begin{{tabular}}{{@{{}}l{'c' * len(offsets)}@{{}}}}",
             r"    \toprule",

@@ -5,6 +5,7 @@ a number that was measured on something else does not belong beside the others.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -218,9 +219,16 @@ def _describe(outcomes: Iterable[Outcome]) -> str:
     return f"{len(some)} tasks of the TaskSets " + ", ".join(f"{digest} (seed {seed})" for seed, digest in sets)
 
 
-def _rank(system: System, order: Sequence[str]) -> tuple[int, bool, System]:
-    """Whoever is named in `order`, then whoever plans, then floors and ceilings."""
-    return (order.index(system[0]) if system[0] in order else len(order), system[1] == NO_WEIGHTS, system)
+def _rank(system: System, order: Sequence[str]) -> tuple[int, bool, list[str | int], str]:
+    """Whoever is named in `order`, then whoever plans, then floors and ceilings; smaller searches first."""
+    name, weights = system
+    place = order.index(name) if name in order else len(order)
+    return place, weights == NO_WEIGHTS, _with_numbers(name), weights
+
+
+def _with_numbers(name: str) -> list[str | int]:
+    """The words of a name and its numbers by turns, so that 96 comes before 256."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def _row(
