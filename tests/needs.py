@@ -10,6 +10,8 @@ needs_mujoco = pytest.mark.skipif(
     reason="needs MuJoCo and Reacher's model file: pip install 'dualwm[mujoco]'",
 )
 
+needs_pymunk = pytest.mark.skipif(find_spec("pymunk") is None, reason="needs pymunk: pip install 'dualwm[pusht]'")
+
 
 @functools.cache
 def _why_nothing_is_drawn() -> str:
@@ -25,6 +27,8 @@ def _why_nothing_is_drawn() -> str:
 
 def require(world: str) -> None:
     """Skip the test where the world cannot run."""
+    if world == "pusht" and needs_pymunk.args[0]:
+        pytest.skip(needs_pymunk.kwargs["reason"])
     if world == "reacher":
         if needs_mujoco.args[0]:
             pytest.skip(needs_mujoco.kwargs["reason"])

@@ -149,6 +149,7 @@ def replay(
 
 
 _BUILT_IN = {
+    "pusht": "dualwm.envs.pusht:PushT",
     "reacher": "dualwm.envs.reacher:Reacher",
     "sokoban": "dualwm.envs.sokoban:Sokoban",
     "tworoom": "dualwm.envs.tworoom:TwoRoom",
