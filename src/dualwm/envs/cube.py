@@ -95,8 +95,8 @@ class Cube:
 
     def facts(self, start: Floats, goal: Floats) -> dict[str, float]:
         """`block_m`, how far the block has to go; `lifted`, 0 or 1: whether the goal has it off the table."""
-        begin, end = (np.asarray(state, np.float64).reshape(-1)[BLOCK] for state in (start, goal))
-        return {"block_m": float(_length(end - begin)), "lifted": float(end[2] > 2 * core.REST_HEIGHT)}
+        begin, end = (np.atleast_2d(state)[:, BLOCK].astype(np.float64) for state in (start, goal))
+        return {"block_m": float(_length(end - begin)[0]), "lifted": float(end[0, 2] > 2 * core.REST_HEIGHT)}
 
     def expert_action(self, states: Floats, goals: Floats) -> NDArray[np.float32]:
         """OGBench's Markov oracle without noise, (b, 5)."""

@@ -1,8 +1,8 @@
 """The behaviour that Cube data is recorded from: OGBench's oracles carrying the block from target to target.
 
-Block and arm start anywhere, at rest. An oracle picks the block up, carries it to a target on the table and goes away;
-as soon as it is done there is a new target, so that the block is on its way through the whole episode. Of two kinds of
-oracle each episode has one:
+Block and arm start anywhere, at rest. An oracle picks the block up, carries it to a target elsewhere on the table and
+goes away; as soon as it is done there is a new target, so that the block is on its way through the whole episode. An
+episode has one of two kinds of oracle:
 
     markov   acts on what it sees now; Gaussian noise on its actions, as strong as a level drawn for the episode
     plan     follows a path planned once for every target, with smooth noise on the path
@@ -43,6 +43,8 @@ class Behaviour:
     """Markov: the level is drawn uniformly up to this."""
     plan_noise: float = 0.1
     plan_noise_smoothing: float = 0.5
+    least_carry_m: float = 0.15
+    """A new target lies at least this far from where the block is."""
     slowest: float = 0.4
     """Markov: least length in metres that a wish to move is stretched to before it is clipped."""
 
@@ -65,7 +67,7 @@ def _episode(seed: int, max_env_steps: int, law: Behaviour) -> tuple[States, NDA
     for t in range(max_env_steps):
         anew = t == 0 or oracle.done
         if anew:
-            target = _target(choices)
+            target = _target(choices, states[t, core.BLOCK], law)
         bench.set_target(target)
         info = {**bench.env.compute_ob_info(), "time": np.array([t * CONTROL_SECONDS])}
         if anew:
@@ -84,10 +86,12 @@ def _oracle(env: Any, markov: bool, law: Behaviour) -> Any:
     return oracles.CubePlanOracle(env=env, noise=law.plan_noise, noise_smoothing=law.plan_noise_smoothing)
 
 
-def _target(choices: np.random.Generator) -> States:
-    """A pose (7,) of the block on the table, any angle."""
-    yaw = choices.uniform(0, 2 * np.pi)
+def _target(choices: np.random.Generator, block: States, law: Behaviour) -> States:
+    """A pose (7,) of the block on the table, any angle, not near the block's place (3,)."""
     place = choices.uniform(TABLE_LOW, TABLE_HIGH)
+    while np.hypot(*(place - block[:2])) < law.least_carry_m:
+        place = choices.uniform(TABLE_LOW, TABLE_HIGH)
+    yaw = choices.uniform(0, 2 * np.pi)
     return np.array([*place, REST_HEIGHT, np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)])
 
 

@@ -26,8 +26,7 @@ def gathered(
     corners: NDArray[np.float32], facets: NDArray[np.int32], cell: float
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """A mesh of few facets: corners (n, 3) in the same cell become one, and facets (m, 3) without area are left out."""
-    _, which = np.unique(np.floor(corners / cell).astype(np.int64), axis=0, return_inverse=True)
-    which = which.reshape(-1)
+    which = _numbered(np.floor(corners / cell).astype(np.int64))[1]
     count = np.bincount(which).astype(np.float64)
     middles = np.stack([np.bincount(which, weights=corners[:, axis]) / count for axis in range(3)], axis=1)
     kept = which[facets].astype(np.int32)
@@ -35,7 +34,17 @@ def gathered(
     kept = kept[(a != b) & (b != c) & (a != c)]
     first = kept.argmin(axis=1)[:, None]
     alike = np.take_along_axis(kept, (first + np.arange(3)) % 3, axis=1)
-    return middles.astype(np.float32), np.unique(alike, axis=0)
+    return middles.astype(np.float32), alike[_numbered(alike.astype(np.int64))[0]]
+
+
+def _numbered(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of whole-numbered rows (n, 3): where each distinct one is first found, and which of them every row is."""
+    above = rows - rows.min(axis=0)
+    wide = above.max(axis=0) + 1
+    _, first, which = np.unique(
+        (above[:, 0] * wide[1] + above[:, 1]) * wide[2] + above[:, 2], return_index=True, return_inverse=True
+    )
+    return first, which
 
 
 def _normals(corners: NDArray[np.float32], facets: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -65,8 +74,8 @@ def _simplify(model: Any) -> None:
         model.mesh_facenum[mesh] = len(kept)
 
 
-@functools.cache
 def _prepared() -> Any:
+    """The copy of the model that is drawn."""
     copied = drawing_copy(here().model, hidden=(_TARGET,))
     _simplify(copied)
     return copied
@@ -89,7 +98,8 @@ def _disc(data: Any, scene: Any) -> None:
 
 @functools.cache
 def _studio() -> Studio:
-    return Studio(lambda: _prepared().__copy__(), here().model.camera(_CAMERA).id, adorn=_disc)
+    prepared = _prepared()  # in the asking thread, which has a simulator
+    return Studio(prepared.__copy__, prepared.camera(_CAMERA).id, adorn=_disc)
 
 
 def draw(states: NDArray[np.float64], size: int) -> NDArray[np.uint8]:
