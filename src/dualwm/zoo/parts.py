@@ -4,10 +4,10 @@ from typing import Any
 
 from dualwm.model import encoder, macro, window_encoder
 from dualwm.registry import from_plain
-from dualwm.zoo import dual_wm_method
+from dualwm.zoo import dual_wm_method, lewm
 from dualwm.zoo.method import Method
 
-BUILT_IN = (encoder, macro, window_encoder, dual_wm_method)
+BUILT_IN = (encoder, macro, window_encoder, dual_wm_method, lewm)
 """Modules whose parts and methods are registered by being imported."""
 
 
