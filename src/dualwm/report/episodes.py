@@ -71,13 +71,13 @@ def _filter(trait: str, listed: Sequence[Listed], chosen: str) -> str:
 def _row(one: Listed) -> str:
     o, traits = one.outcome, one.traits()
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in traits.items())
-    path = f"{o.facts['path_px']:.0f} px" if "path_px" in o.facts else ""
+    path = f"path {o.facts['path_px']:.0f} px" if "path_px" in o.facts else ""
+    about = path or " · ".join(f"{name} {value:.3g}" for name, value in sorted(o.facts.items()))
     mark, kind = ("✓ solved", "good") if o.success else ("✗ failed", "bad")
     cells = (str(o.task), escape(o.system), str(o.goal_offset_env_steps), str(o.seed))
     shown = "".join(f"<td>{cell}</td>" for cell in cells[1:])
     return (
         f'<tr {data}><th scope="row"><a href="{escape(link(one.key))}">task {cells[0]}</a></th>{shown}'
         f'<td class="{kind}">{mark}</td><td>{escape(one.label)}</td><td>{escape(one.stage)}</td><td>{o.steps}</td>'
-        f"<td>{o.distance:.3g}</td>"
-        f"<td>{path}</td></tr>"
+        f"<td>{o.distance:.3g}</td><td>{escape(about)}</td></tr>"
     )
