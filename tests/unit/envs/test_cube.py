@@ -79,7 +79,7 @@ def test_an_action_moves_the_gripper_along_its_axis(start, axis, way):
     before, after = bench.gripper(start[0]), bench.gripper(replay(WORLD, start, action)[0, -1])
     gone = after - before
     assert gone[axis] * np.sign(way) > abs(way)
-    assert np.abs(np.delete(gone, axis)).max() < 0.02
+    assert np.abs(np.delete(gone, axis)).max() < 0.3 * np.abs(gone[axis])
 
 
 def test_the_last_component_closes_and_opens_the_gripper(start):
