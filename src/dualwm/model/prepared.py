@@ -14,8 +14,9 @@ Tokens come first here, (t, rows, d), so that one token's rows lie together.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import nn
@@ -28,8 +29,10 @@ from dualwm.nets.products import Activation, Product
 from dualwm.nets.transformer import PLAIN_EPS, Block, Transformer
 from dualwm.shapes import Float, Tensor
 
-_Modulation = Sequence[Tensor]
-"""A block's six vectors: shift, scale + 1 and gate of its attention, then of its MLP."""
+_Vectors = Sequence[Tensor]
+"""Six of one action and block: shift, scale + 1 and gate of the attention, then of the MLP."""
+_Modulation = Sequence[_Vectors]
+"""Of one action, block by block."""
 _KeysValues = tuple[Tensor, Tensor]
 """Of the states so far, (t, rows, heads, width of one head) each."""
 
@@ -58,14 +61,13 @@ def prepared(model: DualWM, dtype: torch.dtype, device: torch.device) -> Prepare
 def prepared_low(low: Low, dtype: torch.dtype, device: torch.device) -> Callable[[Tensor, Tensor], Tensor]:
     """`Low.rollout`, Phi_L of section 3.4."""
     make = _Maker(dtype, device)
-    embed, dynamics = _embedding(low.embed_action, make), _Rollout(low.P_L, make)
-    return lambda z, a: dynamics(z, embed(a.transpose(0, 1).contiguous()))
+    return _Rollout(low.P_L, _embedding(low.embed_action, make), make)
 
 
 def _high(high: High, make: "_Maker") -> Callable[[Tensor, Tensor], Tensor]:
     """`High.rollout`, Phi_H of section 3.4."""
-    embed, dynamics = make.linear(high.E_A.lift, "silu"), _Rollout(high.P_H, make)
-    return lambda z, u: dynamics(z[:, None], embed(u.transpose(0, 1).contiguous()))
+    dynamics = _Rollout(high.P_H, make.linear(high.E_A.lift, "silu"), make)
+    return lambda z, u: dynamics(z[:, None], u)
 
 
 def _lift(encoder: nn.Module, make: "_Maker") -> Callable[[Tensor], Tensor]:
@@ -75,10 +77,14 @@ def _lift(encoder: nn.Module, make: "_Maker") -> Callable[[Tensor], Tensor]:
     core, norm, out = _Core(encoder.core, make, causal=False), make.norm(encoder.norm), make.linear(encoder.out)
 
     def lift(window: Float[Tensor, "b k d"]) -> Float[Tensor, "b e"]:
-        newest, _ = core.newest(core.placed(window.unbind(1), 0), None, None, keep=False)
+        newest, _ = core.newest(core.placed(window.unbind(1), 0), (), None, keep=False)
         return out(norm(newest))
 
     return lift
+
+
+_TOGETHER = 512
+"""Rows of one product of modulation vectors, about."""
 
 
 class _Maker:
@@ -131,27 +137,35 @@ def _projector(head: Projector, make: _Maker) -> Callable[[Tensor], Tensor]:
 
 
 class _Rollout:
-    """`Predictor.rollout`."""
+    """`Predictor.rollout` along actions that `embed` turns into SiLUs of conditions."""
 
-    def __init__(self, predictor: Predictor, make: _Maker) -> None:
-        self._history = predictor.history
+    def __init__(self, predictor: Predictor, embed: Callable[[Tensor], Tensor], make: _Maker) -> None:
+        self._history, self._embed = predictor.history, embed
         self._core = _Core(predictor.core, make, causal=True)
         self._head = None if predictor.head is None else _projector(predictor.head, make)
 
-    def __call__(self, z: Tensor, c: Float[Tensor, "l b d"]) -> Float[Tensor, "b n d"]:
-        """Eq. (4) from t observed states, along SiLUs of the t - 1 past and n future conditions."""
-        observed, steps = z.shape[1], len(c) - z.shape[1] + 1
-        states = list(z.unbind(1))
-        modulations = self._core.modulations(c)
+    def __call__(self, z: Float[Tensor, "b t d"], actions: Float[Tensor, "b l a"]) -> Float[Tensor, "b n d"]:
+        """Eq. (4) from t observed states, along t - 1 past and n future actions."""
+        observed, states = z.shape[1], list(z.unbind(1))
+        coming, modulations = self._modulations(actions), list[_Modulation]()
         memory: list[_KeysValues] | None = None
-        for end in range(observed, observed + steps):
+        for end in range(observed, actions.shape[1] + 1):
+            modulations += islice(coming, end - len(modulations))
             begin = max(0, end - self._history)
+            modulations[:begin] = [()] * begin  # large, and never asked for again
             keep = begin == 0 and end < self._history
             first = begin if memory is None else end - 1
             tokens = self._core.placed(states[first:end], first - begin)
-            newest, memory = self._core.newest(tokens, modulations(first, end), memory, keep=keep)
+            newest, memory = self._core.newest(tokens, modulations[first:end], memory, keep=keep)
             states.append(newest if self._head is None else self._head(newest))
         return torch.stack(states[observed:], 1)
+
+    def _modulations(self, actions: Tensor) -> Iterator[_Modulation]:
+        """Of one action after the other; as many at once as fill a product, and no more: they are large."""
+        at_once = max(1, _TOGETHER // len(actions))
+        for begin in range(0, actions.shape[1], at_once):
+            some = actions[:, begin : begin + at_once].transpose(0, 1).contiguous()
+            yield from self._core.modulations(self._embed(some))
 
 
 class _Core:
@@ -169,27 +183,20 @@ class _Core:
             return tokens[0] + self._positions[position]
         return torch.stack(list(tokens)) + self._positions[position : position + len(tokens)]
 
-    def modulations(self, c: Float[Tensor, "l b d"]) -> Callable[[int, int], list[_Modulation]]:
-        """Every block's modulation vectors of all actions, once; to be asked for the actions from one to another."""
-        whole = [block.modulation(c).chunk(6, -1) for block in self._blocks if block.modulation is not None]
-        single = [[six.unbind(0) for six in of_block] for of_block in whole]
-
-        def between(first: int, end: int) -> list[_Modulation]:
-            if end - first == 1:
-                return [[six[first] for six in of_block] for of_block in single]
-            return [[six[first:end] for six in of_block] for of_block in whole]
-
-        return between
+    def modulations(self, c: Float[Tensor, "n b d"]) -> Iterable[_Modulation]:
+        """Of n actions, from the SiLUs of their conditions."""
+        products = [block.modulation(c) for block in self._blocks if block.modulation is not None]
+        return zip(*([x.chunk(6, -1) for x in product.unbind(0)] for product in products), strict=True)
 
     def newest(
-        self, x: Tensor, modulations: Sequence[_Modulation] | None, memory: list[_KeysValues] | None, *, keep: bool
+        self, x: Tensor, modulations: Sequence[_Modulation], memory: list[_KeysValues] | None, *, keep: bool
     ) -> tuple[Float[Tensor, "b d"], list[_KeysValues] | None]:
-        """The newest token's output; keys and values of all tokens so far where they are to be kept."""
+        """The newest token's output; keys and values of all tokens so far where they are to be kept. Uses up `x`."""
         kept: list[_KeysValues] = []
         for i, block in enumerate(self._blocks):
-            m = None if modulations is None else modulations[i]
+            of_tokens = [modulation[i] for modulation in modulations]
             before = None if memory is None else memory[i]
-            x, known = block(x, m, before, newest=i == len(self._blocks) - 1, keep=keep)
+            x, known = block(x, of_tokens, before, newest=i == len(self._blocks) - 1, keep=keep)
             if known is not None:
                 kept.append(known)
         return self._norm(x), kept if keep else None
@@ -219,7 +226,7 @@ class _Block:
         self._norms = make.norm(attention.norm), make.norm(mlp.norm)
 
     def __call__(
-        self, x: Tensor, m: _Modulation | None, before: _KeysValues | None, *, newest: bool, keep: bool
+        self, x: Tensor, m: Sequence[_Vectors], before: _KeysValues | None, *, newest: bool, keep: bool
     ) -> tuple[Tensor, _KeysValues | None]:
         """All tokens' outputs or the newest one's alone; and keys and values, where there was a use for them."""
         h, known = self._normalised(x, m, 0), None
@@ -229,16 +236,18 @@ class _Block:
             attended, known = self._attended(h if h.ndim == 3 else h[None], before, newest)
             attended = attended[0] if newest or x.ndim == 2 else attended
         if newest and x.ndim == 3:
-            x, m = x[-1], None if m is None else [vectors[-1] for vectors in m]
-        x = x + attended if m is None else torch.addcmul(x, m[2], attended)
-        out = self._down(self._up(self._normalised(x, m, 1)))
-        return x + out if m is None else torch.addcmul(x, m[5], out), known
+            x, m = x[-1], m[-1:]
+        x = _residual(x, attended, m, 0)
+        return _residual(x, self._down(self._up(self._normalised(x, m, 1))), m, 1), known
 
-    def _normalised(self, x: Tensor, m: _Modulation | None, which: int) -> Tensor:
+    def _normalised(self, x: Tensor, m: Sequence[_Vectors], which: int) -> Tensor:
         """What the attention (0) or the MLP (1) reads of the residual stream."""
-        if m is None or self._plain is None:
+        if self._plain is None:
             return self._norms[which](x)
-        return self._norms[which](torch.addcmul(m[3 * which], self._plain(x), m[3 * which + 1]))
+        plain = self._plain(x)
+        for token, vectors in zip(_tokens(plain), m, strict=True):
+            torch.addcmul(vectors[3 * which], token, vectors[3 * which + 1], out=token)
+        return self._norms[which](plain)
 
     def _attended(
         self, h: Float[Tensor, "t b d"], before: _KeysValues | None, newest: bool
@@ -269,3 +278,17 @@ class _Block:
 def _heads(x: Tensor, count: int) -> Tensor:
     """The last axis cut into heads."""
     return x.view(*x.shape[:-1], count, -1)
+
+
+def _tokens(x: Tensor) -> Sequence[Tensor]:
+    """Token by token."""
+    return x.unbind(0) if x.ndim == 3 else (x,)
+
+
+def _residual(x: Tensor, change: Tensor, m: Sequence[_Vectors], which: int) -> Tensor:
+    """The residual stream after the attention (0) or the MLP (1), in its own place."""
+    if not m:
+        return x.add_(change)
+    for token, its_change, vectors in zip(_tokens(x), _tokens(change), m, strict=True):
+        token.addcmul_(vectors[3 * which + 2], its_change)
+    return x

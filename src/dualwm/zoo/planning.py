@@ -17,6 +17,7 @@ from torch import nn
 
 from dualwm.data.normalize import Normalizer
 from dualwm.errors import ControllerError
+from dualwm.nets.allocation import reuse_freed_memory
 from dualwm.plan.controller import ThreeStage
 from dualwm.plan.costs import Roll
 from dualwm.plan.proposals import Box
@@ -224,6 +225,7 @@ def three_stage(
     model: PlanningModel, settings: PlannerSettings, acting: Acting, *, frame_skip: int, propose: Propose = usual
 ) -> ThreeStage:
     """The three-stage controller over a model's callables, in the tiles, precision and place that were asked for."""
+    reuse_freed_memory()
     callables = replace(
         model,
         low_rows=settings.low_search.candidates,
