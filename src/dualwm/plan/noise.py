@@ -29,9 +29,11 @@ class Noise:
         return torch.from_numpy(drawn).to(self.device)
 
     def gumbel(self, iteration: int, shape: tuple[int, ...]) -> Float[Tensor, "b *shape"]:
-        """Gumbel numbers, one block of `shape` per task."""
-        rows = [g.gumbel(size=shape).astype(np.float32) for g in self._generators(iteration)]
-        return torch.from_numpy(np.stack(rows)).to(self.device)
+        """Gumbel numbers, one block of `shape` per task: minus the logarithm of an exponential number is one."""
+        drawn = np.empty((len(self.tasks), *shape), np.float32)
+        for rows, generator in zip(drawn, self._generators(iteration), strict=True):
+            generator.standard_exponential(dtype=np.float32, out=rows)
+        return -torch.from_numpy(drawn).log_().to(self.device)
 
     def integers(self, iteration: int, below: int, shape: tuple[int, ...]) -> Int[Tensor, "b *shape"]:
         """Whole numbers in [0, below), one block of `shape` per task; independent of the iteration's normal numbers."""

@@ -209,7 +209,7 @@ class LeWMMethod:
         }
 
     def settings(self, plain: Mapping[str, Any], where: str) -> PlannerSettings:
-        """Planner settings from plain data; there is no guidance, and what would shape it can only be as it always is."""
+        """Planner settings from plain data. There is no guidance; what would shape it can only be as it always is."""
         unguided = to_plain(PlannerSettings(guided_decisions=0))
         refused = sorted(name for name in ROUTE_SETTINGS & plain.keys() if plain[name] != unguided[name])
         if refused:
