@@ -80,6 +80,61 @@ MUTANTS: tuple[Mutant, ...] = (
         "_START, _NOISE, _REPEATS = (0x7440_7200 + purpose // 2 for",
         "tests/unit/envs/test_tworoom_behaviour.py::test_start_noise_and_repeats_have_streams_of_their_own",
     ),
+    # PushT and Cube: motion, success, pushes, pictures
+    Mutant(
+        "src/dualwm/envs/pusht_core.py",
+        "return [*seen, (on_x - x) / _SECONDS, (on_y - y) / _SECONDS, (block.angle - angle) / _SECONDS]",
+        "return [*seen, *block.velocity, block.angular_velocity]",
+        "tests/unit/envs/test_pusht.py::test_it_moves_as_the_published_environment_moves",
+    ),
+    Mutant(
+        "src/dualwm/envs/pusht_core.py",
+        "self.block.center_of_gravity = CENTRE",
+        "self.block.center_of_gravity = (0.0, 41.0)",
+        "tests/unit/envs/test_pusht.py::test_it_moves_as_the_published_environment_moves",
+    ),
+    Mutant(
+        "src/dualwm/envs/pusht_push.py",
+        "turned = np.abs(a - b) % (2 * np.pi)",
+        "turned = np.abs(a - b)",
+        "tests/unit/envs/test_pusht.py::test_twenty_degrees_count_as_twenty_units_and_whole_turns_not_at_all",
+    ),
+    Mutant(
+        "src/dualwm/envs/pusht_push.py",
+        "_TURN = _GIVE * _TORQUE / INERTIA",
+        "_TURN = -_GIVE * _TORQUE / INERTIA",
+        "tests/unit/envs/test_pusht.py::test_what_a_push_is_said_to_do_is_what_it_does",
+    ),
+    Mutant(
+        "src/dualwm/envs/pusht.py",
+        '(here - there)[:, BLOCK if rule == "block" else slice(0, 4)]',
+        "(here - there)[:, BLOCK]",
+        "tests/unit/envs/test_pusht.py::test_agent_and_block_count_as_one_point_of_four_coordinates",
+    ),
+    Mutant(
+        "src/dualwm/envs/pusht_draw.py",
+        "x: Shares = np.add((c32 * dx)[:, None, :], (s32 * dy)[:, :, None])",
+        "x: Shares = np.subtract((c32 * dx)[:, None, :], (s32 * dy)[:, :, None])",
+        "tests/unit/envs/test_pusht_draw.py::test_a_picture_is_nearly_its_area_average",
+    ),
+    Mutant(
+        "src/dualwm/envs/cube_core.py",
+        "        self._mujoco.mj_resetData(self.model, data)\n",
+        "",
+        "tests/unit/envs/test_cube.py::test_a_recorded_episode_replays_to_the_last_bit_from_any_row",
+    ),
+    Mutant(
+        "src/dualwm/envs/cube.py",
+        "away[held] = 2 * REACH",
+        "away[held] = REACH",
+        "tests/unit/envs/test_cube.py::test_placed_also_wants_the_block_released_and_at_rest",
+    ),
+    Mutant(
+        "src/dualwm/envs/cube_draw.py",
+        "kept = kept[(a != b) & (b != c) & (a != c)]",
+        "kept = kept[(a != b) & (b != c)]",
+        "tests/unit/envs/test_cube_draw.py::test_corners_in_one_cell_become_one_and_flat_facets_go",
+    ),
     # Tasks and the closed loop
     Mutant(
         "src/dualwm/evaluate/sampling.py",

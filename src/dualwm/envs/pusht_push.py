@@ -3,8 +3,8 @@
 All of it is worked out in the block's own frame. Contact is without friction and the block without momentum, so an
 agent that stays at one place of the block's edge moves it by a constant twist: for every unit it advances, the centre
 of gravity goes j f and the block turns by j (r x f) / I, with f the inward normal, r from the centre of gravity to the
-contact and j = 1 / (1 + (r x f)^2 / I) for a block of mass 1. How long a push takes the block where is therefore known
-exactly, and choosing one is comparing a few hundred candidates.
+contact and j = 1 / (1 + (r x f)^2 / I) for a block of mass 1. Where a push of some length takes the block is therefore
+known beforehand, and choosing one means comparing all contacts and lengths.
 """
 
 from itertools import product

@@ -242,6 +242,20 @@ def test_a_one_way_rule_may_say_so():
     assert all(verdict.ok for verdict in check_world(world))
 
 
+def test_a_rule_that_wants_rest_may_say_so_and_must():
+    """A lake on which boats near the left shore drift, and a rule that asks for a boat that does not."""
+
+    def success(self, states, goals, rule="moored"):
+        distance = np.maximum(np.hypot(*(states - goals).T), np.where(states[:, 0] < 0.5, 0.1, 0.0))
+        return distance < 0.05, distance
+
+    silent = type("Silent", (Lake,), {"success": success, "one_way_rules": ("moored",)})
+    (verdict,) = [verdict for verdict in check_world(silent()) if verdict.law == "success"]
+    assert "have not" in verdict.complaints[0]
+    assert "`resting_rules = ('moored',)`" in verdict.complaints[0]
+    assert all(verdict.ok for verdict in check_world(type("Said", (silent,), {"resting_rules": ("moored",)})()))
+
+
 def test_what_is_missing_is_listed_before_anything_is_tried(tmp_path, capsys):
     file = tmp_path / "half.py"
     file.write_text("class Half:\n    name = 'half'\n\n\nWORLD = Half()\n")

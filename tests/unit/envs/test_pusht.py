@@ -1,5 +1,6 @@
 """PushT: motion as published, states that are all there is, success, pushes, behaviour, expert."""
 
+import functools
 import json
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def at(agent: tuple[float, float], block: tuple[float, float] = (256, 256), angl
 # Motion
 
 
+@functools.cache
 def reference_gaps() -> tuple[dict[str, np.ndarray], np.ndarray]:
     """The fixture, and by how much agent place, block place and angle differ at each row of each sequence."""
     with np.load(REFERENCE) as file:
@@ -122,11 +124,11 @@ def test_agent_and_block_count_as_one_point_of_four_coordinates():
 def test_twenty_degrees_count_as_twenty_units_and_whole_turns_not_at_all():
     goals = np.repeat(at((100, 100), angle=0.1), 3, axis=0)
     states = np.concatenate(
-        [at((100, 100), angle=a) for a in (0.1 + np.pi / 9 - 0.01, 0.1 - np.pi / 9 - 0.01, 0.1 + 2 * np.pi)]
+        [at((100, 100), angle=a) for a in (0.1 + np.pi / 9 - 0.01, 0.1 - np.pi / 9 - 0.01, 0.4 + 4 * np.pi)]
     )
     reached, away = WORLD.success(states, goals)
     assert reached.tolist() == [True, False, True]
-    assert away == pytest.approx([20 - 1.8 / np.pi, 20 + 1.8 / np.pi, 0.0], abs=1e-9)
+    assert away == pytest.approx([20 - 1.8 / np.pi, 20 + 1.8 / np.pi, 54 / np.pi], abs=1e-9)
 
 
 def test_the_block_alone_counts_by_one_rule_and_rest_by_another():
