@@ -4,6 +4,7 @@
 Also read by the peers' Python.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,9 +33,11 @@ def executed(work: Callable[[], Any]) -> int:
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 
-    # The counter does not know the fused attention of CPUs.
-    fused = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops}
-    with FlopCounterMode(display=False, custom_mapping=fused) as counter:
+    # The counter does not know the fused attention of CPUs, nor oneDNN's product.
+    unknown: dict[Any, Any] = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops}
+    if hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+        unknown[torch.ops.mkldnn._linear_pointwise] = _product_flops
+    with FlopCounterMode(display=False, custom_mapping=unknown) as counter:
         work()
     return int(counter.get_total_flops())
 
@@ -43,6 +46,10 @@ def _attention_flops(query: Sequence[int], key: Sequence[int], value: Sequence[i
     """Every query with every key, and every weight with every value; a mask saves nothing here."""
     batch, heads, queries, width = query
     return 2 * batch * heads * queries * key[2] * (width + value[3])
+
+
+def _product_flops(x: Sequence[int], weight: Sequence[int], *_: Any, **__: Any) -> int:
+    return 2 * math.prod(x) * weight[0]
 
 
 def of_searches(decision: Callable[[int, int], Callable[[], Any]], low: int, high: int) -> int:

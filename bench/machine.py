@@ -3,7 +3,8 @@
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -40,26 +41,30 @@ def peer_versions() -> Mapping[str, Any]:
 
 
 def matrix_rate(seconds: float = 0.4, width: int = 2048) -> Mapping[str, Any]:
-    """The limit: GFLOP/s of square products in both precisions, the best of a few stretches of `seconds` each."""
+    """The limit: GFLOP/s of square products in both precisions, by whichever library is the faster one.
+
+    The best of a few stretches of `seconds` each.
+    """
     import torch
+
+    from dualwm.nets.products import Product
 
     rates: dict[str, Any] = {"seconds": 0.0, "width": width}
     for dtype in (torch.float32, torch.bfloat16):
         a, b = (torch.randn(width, width).to(dtype) for _ in range(2))
-        out = a @ b
+        fixed, out = Product(b, None, dtype=dtype, device=b.device), a @ b
+        ways = (partial(torch.mm, a, b, out=out), partial(fixed, a))
         name = str(dtype).removeprefix("torch.")
-        rates[f"{name}_gflops"] = round(max(_stretch(a, b, out, seconds) for _ in range(3)), 1)
+        rates[f"{name}_gflops"] = round(max(_stretch(way, width, seconds) for way in ways for _ in range(3)), 1)
     return rates
 
 
-def _stretch(a: Any, b: Any, out: Any, seconds: float) -> float:
-    import torch
-
+def _stretch(product: Callable[[], Any], width: int, seconds: float) -> float:
     done, began = 0, time.perf_counter()
     while done == 0 or time.perf_counter() - began < seconds:
-        torch.mm(a, b, out=out)
+        product()
         done += 1
-    return done * 2 * len(a) ** 3 / (time.perf_counter() - began) / 1e9
+    return done * 2 * width**3 / (time.perf_counter() - began) / 1e9
 
 
 def _processor() -> str:

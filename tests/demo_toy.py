@@ -63,6 +63,10 @@ class ToyModel:
     macro_width: int = 2
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
+    @property
+    def singly(self) -> "ToyModel":
+        return self
+
     def encode(self, observation: Observation) -> State:
         return State(torch.from_numpy(low_latents(observation.proprio["proprio"])))
 

@@ -117,6 +117,10 @@ class IntegratorModel:
     def macro_width(self) -> int:
         return self.moves.shape[1]
 
+    @property
+    def singly(self) -> "IntegratorModel":
+        return self
+
     def encode(self, observation: Observation) -> State:
         return State(torch.from_numpy(observation.proprio["z"]))
 

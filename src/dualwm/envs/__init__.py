@@ -18,3 +18,7 @@ if "dualwm/Reacher-v0" not in gymnasium.registry:
     gymnasium.register(id="dualwm/Reacher-v0", entry_point="dualwm.envs.reacher_gym:ReacherEnv", max_episode_steps=125)
 if "dualwm/Sokoban-v0" not in gymnasium.registry:
     gymnasium.register(id="dualwm/Sokoban-v0", entry_point="dualwm.envs.sokoban_gym:SokobanEnv", max_episode_steps=125)
+if "dualwm/PushT-v0" not in gymnasium.registry:
+    gymnasium.register(id="dualwm/PushT-v0", entry_point="dualwm.envs.pusht_gym:PushTEnv", max_episode_steps=125)
+if "dualwm/Cube-v0" not in gymnasium.registry:
+    gymnasium.register(id="dualwm/Cube-v0", entry_point="dualwm.envs.cube_gym:CubeEnv", max_episode_steps=125)

@@ -149,6 +149,8 @@ def replay(
 
 
 _BUILT_IN = {
+    "cube": "dualwm.envs.cube:Cube",
+    "pusht": "dualwm.envs.pusht:PushT",
     "reacher": "dualwm.envs.reacher:Reacher",
     "sokoban": "dualwm.envs.sokoban:Sokoban",
     "tworoom": "dualwm.envs.tworoom:TwoRoom",

@@ -38,7 +38,7 @@ def mujoco() -> Any:
     try:
         found = version("mujoco")
     except PackageNotFoundError:
-        raise missing_extra("mujoco", "mujoco", 230) from None
+        raise missing_extra("mujoco", "mujoco", 270) from None
     if not _OLDEST <= tuple(int(part) for part in found.split(".")[:2]) < _TOO_NEW:
         raise WorldError(
             f"mujoco from {'.'.join(map(str, _OLDEST))} to below {_TOO_NEW[0]} is needed here, and {found} is "

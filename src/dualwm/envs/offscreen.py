@@ -30,6 +30,9 @@ _UNDRAWN = ("SHADOW", "REFLECTION", "SKYBOX", "FOG", "HAZE")
 _RED_BALL = """<mujoco><worldbody><light pos="0 0 2"/><geom type="sphere" size=".5" rgba="1 0 0 1"/>
 <camera pos="0 0 2"/></worldbody></mujoco>"""
 
+Adorn = Callable[[Any, Any], None]
+"""(MuJoCo's data, its scene) -> None: adds to the scene what is drawn beside the model."""
+
 _Made = TypeVar("_Made")
 
 
@@ -43,17 +46,18 @@ def drawing_copy(model: Any, hidden: Sequence[str] = ()) -> Any:
     for name in hidden:
         geom = copied.geom(name).id
         copied.geom_rgba[geom, 3] = 0
-        copied.mat_rgba[copied.geom_matid[geom], 3] = 0
+        if copied.geom_matid[geom] >= 0:
+            copied.mat_rgba[copied.geom_matid[geom], 3] = 0
     return copied
 
 
 class Painter:
     """Draws poses of one model at one size. It belongs to the thread that makes it."""
 
-    def __init__(self, model: Any, size: int, camera: int, context_class: Any):
+    def __init__(self, model: Any, size: int, camera: int, context_class: Any, adorn: Adorn | None = None):
         mujoco = self._mujoco = gl.mujoco()
         large = size * _OVERSAMPLING
-        self._model, self._size = model, size
+        self._model, self._size, self._adorn = model, size, adorn
         model.vis.global_.offwidth = model.vis.global_.offheight = large
         self._window = context_class(large, large)
         self._window.make_current()
@@ -88,6 +92,8 @@ class Painter:
         mujoco.mj_kinematics(self._model, self._data)
         everything = mujoco.mjtCatBit.mjCAT_ALL
         mujoco.mjv_updateScene(self._model, self._data, *settings, self._camera, everything, self._scene)
+        if self._adorn is not None:
+            self._adorn(self._data, self._scene)
         mujoco.mjr_render(self._view, self._scene, self._context)
         mujoco.mjr_readPixels(self._pixels, None, self._view, self._context)
         large = self._pixels.shape[:2]
@@ -104,9 +110,9 @@ class Painter:
 class Studio:
     """Draws one model at any size, by the module's thread. A few sizes are kept ready."""
 
-    def __init__(self, model: Callable[[], Any], camera: int = 0, sizes: int = 4):
+    def __init__(self, model: Callable[[], Any], camera: int = 0, sizes: int = 4, adorn: Adorn | None = None):
         """`model` gives the copy to be drawn, a fresh one at every call."""
-        self._model, self._camera, self._sizes = model, camera, sizes
+        self._model, self._camera, self._sizes, self._adorn = model, camera, sizes, adorn
         self._painters: dict[int, Painter] = {}
 
     def draw(self, poses: NDArray[np.float64], size: int) -> NDArray[np.uint8]:
@@ -118,7 +124,8 @@ class Studio:
         if size not in self._painters:
             if len(self._painters) == self._sizes:
                 self._painters.pop(next(iter(self._painters))).close()
-            self._painters[size] = Painter(self._model(), size, self._camera, gl.context_class(gl.working()))
+            context = gl.context_class(gl.working())
+            self._painters[size] = Painter(self._model(), size, self._camera, context, self._adorn)
             _close_at_exit(self)
         return self._painters[size].draw(poses)
 

@@ -44,7 +44,7 @@ def model() -> Any:
     try:
         found = version("dm_control")
     except PackageNotFoundError:
-        raise missing_extra("dm_control, which holds Reacher's model file,", "mujoco", 230) from None
+        raise missing_extra("dm_control, which holds Reacher's model file,", "mujoco", 270) from None
     suite = resources.files("dm_control") / "suite"
     try:
         text = (suite / "reacher.xml").read_text()

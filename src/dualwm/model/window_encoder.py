@@ -33,10 +33,10 @@ class TransformerWindow:
     def build(self, low_width: int, high_width: int, window: int) -> nn.Module:
         """The module: E_H of Eq. (1)."""
         del window
-        return _TransformerWindow(self, low_width, high_width)
+        return WindowEncoder(self, low_width, high_width)
 
 
-class _TransformerWindow(nn.Module):
+class WindowEncoder(nn.Module):
     """Eq. (1): z^H = E_H(W), no residual path from low to high."""
 
     def __init__(self, config: TransformerWindow, low_width: int, high_width: int) -> None:

@@ -27,7 +27,8 @@ from dualwm.states import State
 
 
 class Model(Protocol):
-    """The callables a planner receives. Rows first; every call is made in tiles of fixed size by whoever builds it."""
+    """The callables a planner receives. Rows first: a task's candidates, task by task. Whoever builds it cuts them into
+    tiles, so that a row's result depends on no other row."""
 
     @property
     def window(self) -> int:
@@ -47,6 +48,11 @@ class Model(Protocol):
     @property
     def device(self) -> torch.device:
         """Where it computes."""
+        ...
+
+    @property
+    def singly(self) -> "Model":
+        """The same callables where a task brings one row."""
         ...
 
     def encode(self, observation: Observation) -> State:
@@ -130,7 +136,7 @@ class ThreeStage:
         model, k, b = self.model, self.model.window, len(tasks)
         remembered = max(k, model.low_history)
         goal_L = model.encode_goal(goal)
-        goal_H = model.lift(goal_L.map(lambda x: x[:, None].expand(b, k, *x.shape[1:])))
+        goal_H = model.singly.lift(goal_L.map(lambda x: x[:, None].expand(b, k, *x.shape[1:])))
         block = self.actions.frame_skip * (self.actions.discrete_values or self.actions.action_dim)
         nothing = torch.zeros(b, dtype=torch.long)
         return Memory(
@@ -178,7 +184,7 @@ class ThreeStage:
 
     def lift(self, memory: Memory) -> State:
         """The high state of the last k observed low states."""
-        return self.model.lift(memory.history[:, -self.model.window :])
+        return self.model.singly.lift(memory.history[:, -self.model.window :])
 
     def _observe(self, memory: Memory, observation: Observation) -> Memory:
         """Append the current frame's latent, and the block that led to it, to the history."""
@@ -243,7 +249,7 @@ class ThreeStage:
         fresh = Gaussian(mean, torch.full_like(mean, settings.high_std))
         proposal = self.propose(Situation("route", z_H[:, None], memory.goal_H, memory.goal_L, fresh))
         found = search(cost, proposal, settings.high_search, self._noise(memory, "route"))
-        route = model.roll_high(z_H, found.plan)
+        route = model.singly.roll_high(z_H, found.plan)
         nearest = route.distance(memory.goal_H[:, None]).argmin(1).cpu()
         close = nearest < settings.converge_within_high_steps
         memory = replace(

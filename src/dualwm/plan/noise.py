@@ -23,8 +23,10 @@ class Noise:
 
     def normal(self, iteration: int, shape: tuple[int, ...]) -> Float[Tensor, "b *shape"]:
         """Standard normal numbers, one block of `shape` per task."""
-        rows = [g.standard_normal(shape, dtype=np.float32) for g in self._generators(iteration)]
-        return torch.from_numpy(np.stack(rows)).to(self.device)
+        drawn = np.empty((len(self.tasks), *shape), np.float32)
+        for rows, generator in zip(drawn, self._generators(iteration), strict=True):
+            generator.standard_normal(dtype=np.float32, out=rows)
+        return torch.from_numpy(drawn).to(self.device)
 
     def gumbel(self, iteration: int, shape: tuple[int, ...]) -> Float[Tensor, "b *shape"]:
         """Gumbel numbers, one block of `shape` per task."""

@@ -87,7 +87,7 @@ class PlannerSettings:
     precision: Literal["float32", "bfloat16"] = "float32"
     """Arithmetic of model calls while planning."""
     tile_rows: int = 512
-    """Rows of one model call; results never depend on it being filled, but do depend on its size."""
+    """Rows of one model call at most, which bounds memory. Results depend on it only below the number of candidates."""
 
     def __post_init__(self) -> None:
         for words, (holds, names) in _RANGES.items():

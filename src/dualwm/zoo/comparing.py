@@ -66,7 +66,8 @@ class Comparison:
     @cached_property
     def specs(self) -> list[Spec]:
         """The systems, each once, in the order asked for; floors last where they were not asked for."""
-        return list({str(spec): spec for spec in map(Spec.parse, [*self.systems, *floors_for(self.world)])}.values())
+        specs = [Spec.parse(name).of(self.world) for name in [*self.systems, *floors_for(self.world)]]
+        return list({str(spec): spec for spec in specs}.values())
 
     @cached_property
     def world(self) -> World:

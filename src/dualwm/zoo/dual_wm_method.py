@@ -10,6 +10,7 @@ from torch import nn
 from dualwm.data.normalize import Normalizer
 from dualwm.evaluate.needs import Controller
 from dualwm.model.dual import DualWM, ModelConfig
+from dualwm.model.prepared import prepared
 from dualwm.model.window_encoder import repeated_window
 from dualwm.plan.settings import PlannerSettings
 from dualwm.records import Observation
@@ -81,13 +82,14 @@ class DualWMMethod:
         """The three-stage controller over the model."""
         assert isinstance(model, DualWM)
         frozen = frozen_copy(model, acting, settings.precision)
+        fast = prepared(model, getattr(torch, settings.precision), acting.device)
         callables = PlanningModel(
             sees=self.sees,
             normalizer=acting.normalizer,
             encoder=lambda frames, proprio: State(frozen.encode(frames, proprio)),
-            low=lambda z, a: State(frozen.low.rollout(z.latent, a)),
-            high=lambda z, u: State(frozen.high.rollout(z.latent, u)),
-            lifter=lambda window: State(frozen.lift(window.latent)),
+            low=lambda z, a: State(fast.low(z.latent, a)),
+            high=lambda z, u: State(fast.high(z.latent, u)),
+            lifter=lambda window: State(fast.lift(window.latent)),
             window=self.model.window,
             low_history=self.model.low.history,
             macro_width=self.model.high.macro_encoder.macro_width,

@@ -1,7 +1,7 @@
 """`dualwm.evaluate`: a system by name, its tasks by protocol, success with intervals and floors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,6 +50,11 @@ class Spec:
                 f"tworoom:low-only or runs/a:search=192/30/20; found {text!r}."
             )
         return Spec(base=base, variant=variants[0] if variants else "full", overrides=overrides)
+
+    def of(self, world: World) -> "Spec":
+        """The same with the whole name of what is shipped for this world: `lewm` is `tworoom-lewm` in TwoRoom."""
+        whole = f"{world.name}-{self.base}"
+        return replace(self, base=whole) if whole in shipped_systems() else self
 
     def __str__(self) -> str:
         words = [] if self.variant == "full" else [self.variant]
@@ -254,7 +259,7 @@ def evaluate(
     if isinstance(system, System):
         enters = entrant_of(system, Spec(base=system.name), world, goal_offset_env_steps)
     else:
-        enters = entrant(Spec.parse(system), world, goal_offset_env_steps, variant)
+        enters = entrant(Spec.parse(system).of(world), world, goal_offset_env_steps, variant)
     folder = None
     if out is not None:
         folder = RunFolder.open(

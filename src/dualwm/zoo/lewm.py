@@ -21,8 +21,10 @@ from dualwm.loss.gaussian import Gaussian
 from dualwm.loss.lore import horizon_errors
 from dualwm.model.dual import Low, LowConfig
 from dualwm.model.dynamics import supervised_targets
+from dualwm.model.prepared import prepared_low
 from dualwm.nets.batchnorm import reestimating
 from dualwm.nets.dropout import DropoutKey, keyed
+from dualwm.plan.costs import Roll
 from dualwm.plan.settings import PlannerSettings
 from dualwm.records import Observation
 from dualwm.reduce import Reduce
@@ -220,19 +222,22 @@ class LeWMMethod:
         """Flat search towards the goal's latent: the last of the three stages alone."""
         assert isinstance(model, Low)
         frozen = frozen_copy(model, acting, settings.precision)
-        return three_stage(self._callables(frozen, acting.normalizer), settings, acting, frame_skip=self.frame_skip)
+        fast = prepared_low(model, getattr(torch, settings.precision), acting.device)
+        callables = self._callables(frozen, acting.normalizer, lambda z, a: State(fast(z.latent, a)))
+        return three_stage(callables, settings, acting, frame_skip=self.frame_skip)
 
     def describe(self, model: nn.Module, observation: Observation, normalizer: Normalizer) -> Mapping[str, State]:
         """Latents of what is seen."""
         assert isinstance(model, Low)
-        return {"low": self._callables(model, normalizer).encode(observation)}
+        callables = self._callables(model, normalizer, lambda z, a: State(model.rollout(z.latent, a)))
+        return {"low": callables.encode(observation)}
 
-    def _callables(self, model: Low, normalizer: Normalizer) -> PlanningModel:
+    def _callables(self, model: Low, normalizer: Normalizer, low: Roll) -> PlanningModel:
         return PlanningModel(
             sees=self.sees,
             normalizer=normalizer,
             encoder=_encoder(model),
-            low=lambda z, a: State(model.rollout(z.latent, a)),
+            low=low,
             low_history=self.low.history,
             device=next(model.parameters()).device,
         )

@@ -7,6 +7,7 @@ A method hands over functions of tensors and States (`PlanningModel`) and gets i
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,13 +17,14 @@ from torch import nn
 
 from dualwm.data.normalize import Normalizer
 from dualwm.errors import ControllerError
+from dualwm.nets.allocation import reuse_freed_memory
 from dualwm.plan.controller import ThreeStage
 from dualwm.plan.costs import Roll
 from dualwm.plan.proposals import Box
 from dualwm.plan.search import Budget
 from dualwm.plan.settings import PlannerSettings
 from dualwm.plan.situation import Propose, usual
-from dualwm.plan.tiles import Tiled
+from dualwm.plan.tiles import Tiled, tile_of
 from dualwm.records import Goal, Observation
 from dualwm.registry import dataclass_from_plain
 from dualwm.shapes import Tensor
@@ -62,7 +64,12 @@ class PlanningModel:
     window: int = 1
     low_history: int = 1
     macro_width: int = 1
+    low_rows: int = 1
+    """Candidates a task brings to a low search: the rows of a call of `low` or `lifter`."""
+    high_rows: int = 1
+    """Candidates a task brings to a high search: the rows of a call of `high`."""
     tile_rows: int = 512
+    """Rows of one call at most."""
     dtype: torch.dtype = torch.float32
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     observe: Callable[[NDArray[Any]], Observation] | None = None
@@ -72,7 +79,7 @@ class PlanningModel:
     def encode(self, observation: Observation) -> State:
         """E_L of what is seen now."""
         inputs = self._inputs(observation.frames, observation.proprio)
-        return _float(Tiled(self._encode_rows, _FRAME_TILE)(*inputs))
+        return _float(self._encode_tiles(*inputs))
 
     def encode_goal(self, goal: Goal) -> State:
         """E_L of the goal's picture, given or drawn at the goal's state; or the goal's latent as it is given."""
@@ -90,17 +97,42 @@ class PlanningModel:
     @torch.inference_mode()
     def lift(self, window: State) -> State:
         """E_H."""
-        return _float(Tiled(self.lifter, self.tile_rows)(self._cast(window)))
+        return _float(self._lift_tiles(self._cast(window)))
 
     @torch.inference_mode()
     def roll_low(self, context: State, actions: Tensor) -> State:
         """P_L."""
-        return _float(Tiled(self.low, self.tile_rows)(self._cast(context), actions.to(self.dtype)))
+        return _float(self._low_tiles(self._cast(context), actions.to(self.dtype)))
 
     @torch.inference_mode()
     def roll_high(self, z_H: State, macros: Tensor) -> State:
         """P_H."""
-        return _float(Tiled(self.high, self.tile_rows)(self._cast(z_H), macros.to(self.dtype)))
+        return _float(self._high_tiles(self._cast(z_H), macros.to(self.dtype)))
+
+    @property
+    def singly(self) -> "PlanningModel":
+        """The same callables where a task brings one row."""
+        return self._singly
+
+    @cached_property
+    def _singly(self) -> "PlanningModel":
+        return replace(self, low_rows=1, high_rows=1)
+
+    @cached_property
+    def _encode_tiles(self) -> Tiled[State]:
+        return Tiled(self._encode_rows, _FRAME_TILE)
+
+    @cached_property
+    def _lift_tiles(self) -> Tiled[State]:
+        return Tiled(self.lifter, tile_of(self.low_rows, self.tile_rows), self.tile_rows)
+
+    @cached_property
+    def _low_tiles(self) -> Tiled[State]:
+        return Tiled(self.low, tile_of(self.low_rows, self.tile_rows), self.tile_rows)
+
+    @cached_property
+    def _high_tiles(self) -> Tiled[State]:
+        return Tiled(self.high, tile_of(self.high_rows, self.tile_rows), self.tile_rows)
 
     def _encode_rows(self, *inputs: Tensor) -> State:
         cameras = [name for name, _, _ in self.sees.cameras]
@@ -193,8 +225,11 @@ def three_stage(
     model: PlanningModel, settings: PlannerSettings, acting: Acting, *, frame_skip: int, propose: Propose = usual
 ) -> ThreeStage:
     """The three-stage controller over a model's callables, in the tiles, precision and place that were asked for."""
+    reuse_freed_memory()
     callables = replace(
         model,
+        low_rows=settings.low_search.candidates,
+        high_rows=settings.high_search.candidates,
         tile_rows=settings.tile_rows,
         dtype=getattr(torch, settings.precision),
         device=acting.device,

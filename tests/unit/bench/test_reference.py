@@ -7,6 +7,7 @@ import torch
 from bench.flops import executed, predictor_flops, rollout_flops
 from bench.models import controller, low_sizes, numbers, plain, random_model
 from bench.reference import Part, Plain, predict, search
+from dualwm.nets.products import Product
 from dualwm.plan.controller import ThreeStage
 from dualwm.plan.costs import Terminal, converge_cost, refine_cost, route_cost
 from dualwm.plan.noise import Noise
@@ -96,3 +97,9 @@ def test_the_flop_formula_is_what_the_reference_executes(size: str) -> None:
     assert executed(lambda: predict(part, states, states)) == 5 * predictor_flops(sizes, sizes["history"])
     blocks = numbers(2, 5, 8, sizes["block"])
     assert executed(lambda: yardstick.roll_low(states[0, 0], blocks)) == 5 * rollout_flops(sizes, 8)
+
+
+@torch.inference_mode()
+def test_the_counter_sees_products_of_prepared_weights() -> None:
+    product = Product(numbers(1, 96, 64), None, dtype=torch.float32, device=torch.device("cpu"))
+    assert executed(lambda: product(numbers(2, 5, 7, 64))) == 2 * 5 * 7 * 64 * 96

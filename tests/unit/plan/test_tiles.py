@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from dualwm.plan.tiles import Tiled
+from dualwm.plan.tiles import Tiled, tile_of
 from dualwm.states import State
 
 
@@ -63,6 +63,47 @@ def test_a_row_has_the_same_bits_however_its_tensor_is_laid_out():
     assert not view.is_contiguous()
     assert torch.equal(tiled(view), tiled(view.contiguous()))
     assert torch.equal(tiled(view[:3]), tiled(view)[:3])
+
+
+def watched(fn, most: int) -> tuple[Tiled, list[int]]:
+    sizes: list[int] = []
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(x))
+        return fn(x)
+
+    return Tiled(call, 4, most), sizes
+
+
+def test_several_tiles_become_one_call_once_it_was_seen_to_give_their_bits():
+    tiled, sizes = watched(lambda x: 2 * x, 16)
+    x = torch.arange(22.0)[:, None].expand(22, 1 << 14)
+    for _ in range(2):
+        assert torch.equal(tiled(x), 2 * x)
+    assert sizes[:5] == [4, 4, 4, 4, 16], "compared first"
+    assert sizes[-3:] == [16, 4, 4], "the largest, then whole tiles, the last one padded"
+
+
+def test_calls_that_would_change_bits_are_never_made_for_a_result():
+    """A function that tells how many rows came with a row: no larger call may show."""
+    tiled, sizes = watched(lambda x: x + len(x), 16)
+    for count in (16, 16, 9, 33):
+        x = torch.zeros(count, 1 << 16)
+        assert torch.equal(tiled(x), x + 4)
+    assert sizes.count(16) == 1, "tried once, then never again"
+
+
+def test_one_difference_among_many_numbers_ends_it():
+    tiled, _ = watched(lambda x: torch.where(torch.arange(x.shape[1]) == len(x), x + 1, x), 8)
+    x = torch.zeros(8, 1000)
+    assert all(torch.equal(tiled(x), tiled(x[:4]).repeat(2, 1)) for _ in range(400))
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "tile"), [(64, 256, 64), (300, 512, 300), (300, 128, 100), (3, 64, 8), (1, 4, 4)]
+)
+def test_a_tile_is_what_a_task_brings_or_equal_parts_of_it(rows: int, most: int, tile: int):
+    assert tile_of(rows, most) == tile
 
 
 def test_tiles_give_what_one_call_gives_to_rounding():
