@@ -1,8 +1,8 @@
 """Plant known one-line faults in a copy of the code and see that the named test catches each: `make mutants`.
 
-A fault is a row of `mutants_list.py`. Each worker copies the tree (src, tests, bench, pyproject.toml) and the checkout
-is never touched. First the named tests must pass as they are; then each must fail with its fault in place. Only a
-failing test counts: an import error or a test that is not found is a broken row, not a catch.
+A fault is a row of `mutants_list.py`. Each worker copies the tree (src, tests, bench, tools, pyproject.toml); the
+checkout is never touched. First the named tests must pass as they are; then each must fail with its fault in place.
+Only a failing test counts: an import error or a test that is not found is a broken row, not a catch.
 
     python tools/mutants.py [--list] [--only WORDS] [--workers N]      exit code 1 on a survivor or a broken row
 """
@@ -24,7 +24,7 @@ from queue import Queue
 from mutants_list import MUTANTS, Mutant
 
 ROOT = Path(__file__).resolve().parent.parent
-COPIED = ("src", "tests", "bench", "pyproject.toml")
+COPIED = ("src", "tests", "bench", "tools", "pyproject.toml")
 PYTEST = ("-n0", "-x", "--timeout=120", "--tb=short")
 PASSED, FAILED = 0, 1
 

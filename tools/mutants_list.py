@@ -409,6 +409,26 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/integration/test_demo.py::test_imagined_places_are_compared_with_where_the_agent_then_was",
     ),
     Mutant(
+        "src/dualwm/plan/search.py",
+        "score.predicted[rows[:, None], order[:, :fan]]",
+        "score.predicted[rows[:, None], order[:, -fan:]]",
+        "tests/unit/cli/test_scene.py::test_the_fan_holds_the_elites_best_first_and_changes_no_plan",
+    ),
+    # Difficulty, and what others published
+    Mutant(
+        "src/dualwm/evaluate/profile.py",
+        "already_solved=float(np.mean(pairs.solved[first.rule])),",
+        "already_solved=difficulty(tasks).initially_solved,",
+        "tests/unit/evaluate/test_profile.py"
+        "::test_the_share_already_solved_counts_the_pairs_and_not_the_tasks_drawn_from_them",
+    ),
+    Mutant(
+        "src/dualwm/evaluate/manifests.py",
+        "start + manifest.goal_offset_env_steps >= source.rows[episode]",
+        "start + manifest.goal_offset_env_steps > source.rows[episode]",
+        "tests/unit/evaluate/test_manifests.py::test_other_data_and_other_files_are_refused",
+    ),
+    Mutant(
         "src/dualwm/report/nearest.py",
         "squares - 2 * queries",
         "squares - queries",

@@ -66,20 +66,21 @@ def test_pictures_that_no_world_drew_keep_their_numbers_among_those_it_did():
 
 def test_the_fan_holds_the_elites_best_first_and_changes_no_plan():
     toy = ToySystem()
-    plain, fanned = toy.controller(), seeing(toy.controller())
+    plain = toy.controller()
     decisions: list[Decision] = []
-    for controller in (plain, fanned):
+    for controller in (plain, seeing(plain), replace(plain, fan=2)):
         goal = toy.pool().pairs[100]
         shown = {"proprio": goal.goals[:2].astype(np.float32)}
         memory = controller.start(Goal(proprio=shown), [0, 1], 3)
         seen = Observation(frames={}, proprio={"proprio": goal.starts[:2].astype(np.float32)})
         decisions.append(controller.act(memory, seen)[2])
-    without, with_fan = decisions
+    without, with_fan, narrow = decisions
     elites = toy.settings.low_search.elites
     assert without.fan.shape[1] == 0
     assert with_fan.fan.shape[1] == FAN
     assert np.isfinite(with_fan.fan).all(axis=(0, 2, 3)).tolist() == [True] * elites + [False] * (FAN - elites)
     assert (with_fan.fan[:, 0] == with_fan.predicted).all()
+    assert (narrow.fan == with_fan.fan[:, :2]).all()
     assert (without.predicted == with_fan.predicted).all()
     with pytest.raises(RecipeError, match="three stages"):
         seeing(random(INTEGRATOR))

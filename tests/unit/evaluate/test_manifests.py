@@ -74,7 +74,7 @@ def test_pairs_of_clear_lewm_are_the_same_with_the_episodes_own_seed(tmp_path: P
     ("data", "says"),
     [
         ({**RELEASE, "dataset_rows": [0, 10**6]}, "this data set has"),
-        ({**RELEASE, "dataset_rows": [0, int(SOURCE.first_rows[1]) - 5]}, "would leave their episode"),
+        ({**RELEASE, "dataset_rows": [0, int(SOURCE.first_rows[1]) - 25]}, "would leave their episode"),
         ({**RELEASE, "source_episode_indices": [0, EPISODE + 1]}, "lie in other episodes"),
         ({**CLEAR, "pairs": [{**PAIR, "initial_success": False, "episode_id": 9}]}, "lie in other episodes"),
         ({**RELEASE, "environment_seeds": [42]}, "1 values where 2 rows"),
