@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OFFSETS = (25, 50, 75, 100)
-SAME_TIME = "tworoom:low-only:search=96/8/8"
-"""Low-level only, its search enlarged until it plans at least as long as the whole system does: on dev tasks of offset
-100 the system takes 1.15 times as long as low-level-only at its own 64/8/8; this takes 1.5 times."""
+SAME_TIME = {"tworoom": "96/8/8"}
+"""Search of low-level-only, by world, that plans at least as long as the whole system does. On TwoRoom's dev tasks of
+offset 100 the system takes 1.15 times as long as low-level-only at its own 64/8/8; this takes 1.5 times."""
 
-
-FLOORS = ("noop", "marginal", "replay", "oracle")
+FLOORS = ("noop", "oracle")
 TIMED_TASKS = 100
 """Planned in one batch for the planning time of a cell."""
 
@@ -31,37 +29,81 @@ class Cell:
     name: str
     """Of its folder."""
     offset: int
+    task: str = "tworoom"
     protocol: str = "heldout"
     seeds: tuple[int, ...] = (0, 1, 42)
     num_tasks: int = 200
+    variant: str = ""
+    """Dynamics variant of the world; empty means its first."""
 
     @property
     def folder(self) -> Path:
-        return Path("results") / "tworoom" / f"{self.protocol}-{self.offset}" / self.name
+        kind = "-".join([self.protocol, str(self.offset), *([self.variant] if self.variant else [])])
+        return Path("results") / self.task / kind / self.name
 
     @property
     def words(self) -> list[str]:
         """The command line, as a user would type it."""
         seeds = [str(seed) for seed in self.seeds]
         plan = ["--offset", str(self.offset), "--seeds", *seeds, "--num-tasks", str(self.num_tasks)]
-        return ["eval", self.system, "--task", "tworoom", *plan, "--protocol", self.protocol, "--out", str(self.folder)]
+        plan += ["--protocol", self.protocol, *(["--variant", self.variant] if self.variant else [])]
+        return ["eval", self.system, "--task", self.task, *plan, "--out", str(self.folder)]
 
 
 def cells() -> Iterator[Cell]:
-    """Every cell, the most important first."""
+    """Every cell of every world that has shipped weights, the most important first."""
+    from dualwm.zoo.system import shipped_systems
+
+    yield from tworoom_cells()
+    for world in ("reacher", "sokoban"):
+        if world in shipped_systems():
+            yield from world_cells(world)
+
+
+def tworoom_cells() -> Iterator[Cell]:
     for offset in (100, 50, 25, 75):
         yield Cell(system="tworoom", name="dual-wm", offset=offset)
-    for offset in OFFSETS:
+    for offset in (25, 50, 75, 100):
         yield Cell(system="tworoom", name="dual-wm", offset=offset, protocol="paper", seeds=(42,))
-    for offset in OFFSETS:
         for floor in FLOORS:
             yield Cell(system=floor, name=floor, offset=offset)
     for offset in (100, 50, 25):
         yield Cell(system="tworoom:low-only", name="low-only", offset=offset)
-    yield Cell(system=SAME_TIME, name="low-only-same-time", offset=100)
+    yield Cell(system=same_time("tworoom"), name="low-only-same-time", offset=100)
     for seed in (1, 2):
         for offset in (100, 50, 25):
             yield Cell(system=f"runs/tworoom-laptop-{seed}", name=f"training-seed-{seed}", offset=offset)
+    for offset in (100, 50):
+        yield Cell(system="tworoom", name="dual-wm", offset=offset, variant="swept")
+    yield from lewm_cells("tworoom")
+
+
+def world_cells(world: str) -> Iterator[Cell]:
+    for offset, seeds in ((100, (0, 1, 42)), (50, (0, 1, 42)), (25, (42,))):
+        for system, name in ((world, "dual-wm"), (f"{world}:low-only", "low-only"), *((f, f) for f in FLOORS)):
+            yield Cell(system=system, name=name, offset=offset, task=world, seeds=seeds)
+        yield Cell(system=world, name="dual-wm", offset=offset, task=world, protocol="paper", seeds=(42,))
+    if world in SAME_TIME:
+        yield Cell(system=same_time(world), name="low-only-same-time", offset=100, task=world)
+    for offset in (100, 50):
+        yield Cell(system=f"runs/{world}-laptop-1", name="training-seed-1", offset=offset, task=world)
+    yield from lewm_cells(world)
+
+
+def lewm_cells(world: str) -> Iterator[Cell]:
+    """With our search, and with its own."""
+    from dualwm.zoo.system import shipped_systems
+
+    if f"{world}-lewm" not in shipped_systems():
+        return
+    for offset in (100, 50):
+        for system, name in ((f"{world}-lewm", "lewm"), (f"{world}-lewm:paper", "lewm-own-search")):
+            yield Cell(system=system, name=name, offset=offset, task=world)
+            yield Cell(system=system, name=name, offset=offset, task=world, protocol="paper", seeds=(42,))
+
+
+def same_time(world: str) -> str:
+    return f"{world}:low-only:search={SAME_TIME[world]}"
 
 
 def time_planning(cell: Cell) -> None:
@@ -70,12 +112,13 @@ def time_planning(cell: Cell) -> None:
     from dualwm.evaluate.planning_time import PlanningTimes
     from dualwm.zoo.evaluation import Spec, entrant, tasksets
 
-    world = get_world("tworoom")
+    world = get_world(cell.task)
     (tasks,) = tasksets(
         world, goal_offset_env_steps=cell.offset, seeds=[1000], num_tasks=TIMED_TASKS, protocol="heldout"
     )
-    system = entrant(Spec.parse(cell.system), world, cell.offset, world.variants[0])
-    PlanningTimes(ROOT / cell.folder).keep(world, system, tasks, world.variants[0], TIMED_TASKS)
+    variant = cell.variant or world.variants[0]
+    system = entrant(Spec.parse(cell.system), world, cell.offset, variant)
+    PlanningTimes(ROOT / cell.folder).keep(world, system, tasks, variant, TIMED_TASKS)
 
 
 def main() -> int:

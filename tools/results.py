@@ -17,12 +17,18 @@ from dualwm.report.readme import replace_block
 from dualwm.report.tables import Row, Table, build_tables, ledger_notes, read_runs
 
 ROOT = Path(__file__).resolve().parent.parent
+WORLDS = ("tworoom", "reacher", "sokoban", "pusht", "cube")
+_OF_A_WORLD = {
+    "{}": "Dual-WM (training seed 0, shipped)",
+    "runs/{}-laptop-1": "Dual-WM, training seed 1",
+    "runs/{}-laptop-2": "Dual-WM, training seed 2",
+    "{}:low-only": "low-level only, same search",
+    "{}:low-only:low_search=96/8/8": "low-level only, planning as long (96/8/8)",
+    "{}-lewm": "LeWM, our search",
+    "{}-lewm:paper": "LeWM, its own search (300/30/30)",
+}
 LABELS = {
-    "tworoom": "Dual-WM (training seed 0, shipped)",
-    "runs/tworoom-laptop-1": "Dual-WM, training seed 1",
-    "runs/tworoom-laptop-2": "Dual-WM, training seed 2",
-    "tworoom:low-only": "low-level only, same search",
-    "tworoom:low-only:low_search=96/8/8": "low-level only, planning as long (96/8/8)",
+    **{name.format(world): label for world in WORLDS for name, label in _OF_A_WORLD.items()},
     "random": "random actions",
     "marginal": "recorded actions in no order",
     "noop": "no actions",
