@@ -16,7 +16,7 @@ SAME_TIME = {"tworoom": "96/8/8"}
 """Search of low-level-only, by world, that plans at least as long as the whole system does. On TwoRoom's dev tasks of
 offset 100 the system takes 1.15 times as long as low-level-only at its own 64/8/8; this takes 1.5 times."""
 
-FLOORS = ("noop", "oracle")
+FLOORS = ("noop", "marginal", "replay", "oracle")
 TIMED_TASKS = 100
 """Planned in one batch for the planning time of a cell."""
 
