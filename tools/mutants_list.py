@@ -532,6 +532,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "tests/unit/zoo/test_objective.py::test_maps_enters_the_objective_with_its_free_bits_and_its_warm_up",
     ),
     Mutant(
+        "src/dualwm/model/prepared.py",
+        "keep = begin == 0 and end < self._history",
+        "keep = True",
+        "tests/unit/model/test_prepared.py::test_low_rollouts_are_those_of_the_training_form",
+    ),
+    Mutant(
         "src/dualwm/nets/batchnorm.py",
         "if not self.training and not self.accumulating:",
         "if False:",
@@ -584,6 +590,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "order = costs.argsort(dim=1, stable=True)[:, : budget.elites]",
         "order = costs.argsort(dim=1, stable=True, descending=True)[:, : budget.elites]",
         "tests/unit/plan/test_search.py::test_search_reaches_the_bottom_of_a_bowl_and_settles_there",
+    ),
+    Mutant(
+        "src/dualwm/plan/tiles.py",
+        "if alike >= _EVIDENCE:",
+        "if alike >= 0:",
+        "tests/unit/plan/test_tiles.py::test_calls_that_would_change_bits_are_never_made_for_a_result",
     ),
     Mutant(
         "src/dualwm/train/loop.py",
