@@ -59,6 +59,7 @@ LAPTOP_PLANNER: dict[str, Any] = {
     "final_cost": "soft_minimum",
     "final_reuse_decisions": 1,
     "warm_start_route": True,
+    "tile_rows": 1024,
 }
 
 

@@ -48,7 +48,7 @@ LAPTOP_PLANNER: dict[str, Any] = {
     "correlation": 0.7,
     "bounds": "clip",
     "warm_start_route": True,
-    "tile_rows": 256,
+    "tile_rows": 1024,
 }
 """Chosen on dev tasks; the comparisons are in docs/decisions. The route is planned anew at every decision."""
 
