@@ -119,9 +119,14 @@ def read_planner(folder: Path, method: Method) -> dict[str, Any]:
             f'({{"offsets": {{"100": ...}}}}) and does not. Copy the file again from its source.'
         )
     first: dict[str, Any] = next(iter(cast(dict[str, dict[str, Any]], offsets).values()))
-    variants = cast(dict[str, dict[str, Any]], planner.get("variants", {}))
+    variants = planner.get("variants", {})
+    if not isinstance(variants, dict) or not all(isinstance(v, dict) for v in cast(dict[Any, Any], variants).values()):
+        raise SystemFolderError(
+            f'{folder / "planner.json"} should hold under "variants" what each named variant changes '
+            f'({{"paper": {{"low_search": ...}}}}) and does not. Correct it, or copy the file again from its source.'
+        )
     told = {f"offset {offset}": plain for offset, plain in cast(dict[str, Any], offsets).items()}
-    told |= {f"variant {name}": {**first, **changes} for name, changes in variants.items()}
+    told |= {f"variant {name}": {**first, **changes} for name, changes in cast(dict[str, Any], variants).items()}
     for where, plain in told.items():
         try:
             method.settings(plain, where)

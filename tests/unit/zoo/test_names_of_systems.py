@@ -47,3 +47,14 @@ def test_floors_have_no_settings_and_unknown_names_suggest_the_near_one():
         entrant(Spec.parse("random:low-only"), world, 25, "snap")
     with pytest.raises(RecipeError, match=r"no floor, shipped system or folder named 'randon'.*'random'"):
         entrant(Spec.parse("randon"), world, 25, "snap")
+
+
+def test_a_short_name_is_that_of_the_worlds_own_system(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dualwm.zoo.evaluation.shipped_systems", lambda: {"tworoom": None, "tworoom-lewm": None})
+    world = get_world("tworoom")
+    assert str(Spec.parse("lewm:paper").of(world)) == "tworoom-lewm:paper"
+    assert [str(Spec.parse(name).of(world)) for name in ("tworoom", "random", "runs/a")] == [
+        "tworoom",
+        "random",
+        "runs/a",
+    ]

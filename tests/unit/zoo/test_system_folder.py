@@ -133,6 +133,8 @@ def edit(folder: Path, name: str, change) -> None:
         ("planner.json", lambda d: d.pop("offsets"), r"planner settings by goal offset"),
         ("planner.json", lambda d: d["offsets"]["25"].update(low_serch="1/1/1"), r"'low_serch'.*'low_search'"),
         ("planner.json", lambda d: d["offsets"]["25"].update(low_search="many"), r"candidates/iterations/elites"),
+        ("planner.json", lambda d: d.update(variants=["paper"]), r"what each named variant changes"),
+        ("planner.json", lambda d: d.update(variants={"paper": {"low_serch": 1}}), r"variant paper.*'low_search'"),
         ("task.json", lambda d: d.pop("rule"), r"task\.json lacks 'rule'"),
         ("task.json", lambda d: d.update(image_size="large"), r"should hold numbers for image_size"),
         ("task.json", lambda d: d.update(action_dim=0), r"of at least 1, and has 0"),
