@@ -14,7 +14,8 @@ from dualwm.model.encoder import Encoder
 from dualwm.model.window_encoder import segments, windows
 from dualwm.plan.costs import Terminal, converge_cost, route_cost
 from dualwm.plan.search import Budget
-from dualwm.recipes import find_recipe, reacher, recipe_names, sokoban, tworoom
+from dualwm.recipes import columns, find_recipe, reacher, recipe_names, sokoban, tworoom
+from dualwm.recipes.columns import paper_search
 from dualwm.registry import to_plain
 from dualwm.states import State
 from dualwm.zoo.parts import method_from_plain
@@ -40,6 +41,7 @@ H_L    8          5          12
 H_H    6          6          8
 """
 WORLDS = {"TwoRoom": tworoom, "Reacher": reacher, "Sokoban-Long": sokoban}
+COLUMNS = {"TwoRoom": columns.TWOROOM, "Reacher": columns.REACHER, "Sokoban-Long": columns.SOKOBAN}
 
 
 def column(table: str, task: str) -> dict[str, list[float]]:
@@ -138,7 +140,9 @@ def test_the_paper_recipe_plans_with_candidates_of_the_papers_shapes():
 @pytest.mark.parametrize("task", WORLDS)
 def test_the_paper_variants_search_as_table_4_says(task: str):
     said, recipe = column(TABLE_4, task), WORLDS[task].laptop()
-    settings = recipe.method.settings(recipe.variants["paper"], "the paper's variant")
+    search = paper_search(COLUMNS[task])
+    assert search.items() - recipe.variants["paper"].items() <= {("high_std", 1.0)}, "what the release alone says aside"
+    settings = recipe.method.settings(search, "the paper's variant")
     assert said == {"H_L": [settings.low_plan_steps], "H_H": [settings.high_plan_steps]}
     assert settings.low_search == Budget(candidates=300, iterations=30, elites=30)
     assert settings.high_search == Budget(candidates=100, iterations=20, elites=10)
