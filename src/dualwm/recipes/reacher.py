@@ -50,7 +50,6 @@ LAPTOP_PLANNER: dict[str, Any] = {
     "warm_start_route": True,
     "tile_rows": 1024,
 }
-
 """Chosen on dev tasks; the comparisons are in docs/worlds/reacher.md."""
 
 GUIDED_DECISIONS = {"25": 2, "50": 2, "75": 3, "100": 5}

@@ -6,7 +6,7 @@ from dualwm.loss.gaussian import Gaussian
 from dualwm.loss.lore import Rollout
 from dualwm.loss.maps import Maps
 from dualwm.recipes import laptop as small
-from dualwm.recipes.columns import SOKOBAN, paper_recipe, paper_search
+from dualwm.recipes.columns import OFFSETS, SOKOBAN, paper_recipe, paper_search
 from dualwm.train.stage import StageSettings
 from dualwm.zoo.dual_wm import HighObjective, LowObjective
 from dualwm.zoo.dual_wm_method import DualWMMethod
@@ -89,7 +89,7 @@ def laptop() -> Recipe:
             low_stage=StageSettings(steps=10000, batch_size=128, learning_rate=1e-3, precision="bfloat16"),
             high_stage=StageSettings(steps=4000, batch_size=256, learning_rate=1e-3, precision="bfloat16"),
         ),
-        planner={offset: {**LAPTOP_PLANNER, "guided_decisions": 0} for offset in ("25", "50", "75", "100")},
+        planner={offset: {**LAPTOP_PLANNER, "guided_decisions": 0} for offset in OFFSETS},
         variants={"paper": PAPER_SEARCH},
     )
 

@@ -1,0 +1,89 @@
+"""PushT: the paper's configuration, a laptop's, and a tiny one for tests. The laptop's is a first guess."""
+
+from typing import Any
+
+from dualwm.loss.gaussian import Gaussian
+from dualwm.loss.lore import Rollout
+from dualwm.loss.maps import Maps
+from dualwm.recipes import laptop as small
+from dualwm.recipes.columns import OFFSETS, PUSHT, paper_recipe, paper_search
+from dualwm.train.stage import StageSettings
+from dualwm.zoo.dual_wm import HighObjective, LowObjective
+from dualwm.zoo.dual_wm_method import DualWMMethod
+from dualwm.zoo.recipe import Recipe, recipe
+
+EPOCH_STEPS = {"low": 6_634, "high": 2_003}
+"""Optimiser steps of an epoch: windows of the 16,816 training episodes of `data collect pusht --episodes 18685
+--max-env-steps 125`, each of 126 rows, one starting at every row that leaves room, over the batch (256 low, 512 high),
+the rest dropped. Low windows span 6 low steps (history 3 and N = 3), 26 rows; high windows span 14 (k = 2 times
+1 + M = 7), 66 rows."""
+
+PAPER_SEARCH = paper_search(PUSHT, guided_decisions=2, max_routes=3, low_std=0.25, bounds="tanh")
+"""How long guidance lasts (one macro-step) and the squashed search are the authors' release's. `SYSTEM:paper`."""
+
+
+@recipe
+def paper() -> Recipe:
+    """PushT's column of Table 3, the networks of Appendix D at 224 px."""
+    return paper_recipe(
+        "pusht",
+        PUSHT,
+        action_dim=2,
+        max_env_steps=125,
+        epoch_steps=(EPOCH_STEPS["low"], EPOCH_STEPS["high"]),
+        search=PAPER_SEARCH,
+    )
+
+
+LAPTOP_PLANNER: dict[str, Any] = {
+    "low_search": "64/8/8",
+    "high_search": "64/8/8",
+    "low_plan_steps": 5,
+    "high_plan_steps": 6,
+    "history": 3,
+    "guided_decisions": 5,
+    "max_routes": 1000,
+    "route_every_decisions": 1,
+    "route_cost": "soft_minimum",
+    "final_cost": "soft_minimum",
+    "correlation": 0.7,
+    "bounds": "clip",
+    "warm_start_route": True,
+    "tile_rows": 1024,
+}
+"""TwoRoom's and Reacher's; nothing has been chosen on dev tasks of this world yet."""
+
+
+@recipe
+def laptop() -> Recipe:
+    """For two cores and no GPU: 64-px frames, a small convolutional encoder; velocities are read off three states."""
+    regulariser = Gaussian(form="quantile", projections=256)
+    return Recipe(
+        name="pusht/laptop",
+        world="pusht",
+        image_size=64,
+        episodes=3000,
+        max_env_steps=125,
+        method=DualWMMethod(
+            model=small.laptop_model(PUSHT, action_dim=2, history=3, width=64),
+            low=LowObjective(rollout=Rollout(steps=3, decay=0.2), regulariser=regulariser, regulariser_weight=0.3),
+            high=HighObjective(
+                rollout=Rollout(steps=6, decay=0.5, supervision="endpoint"),
+                regulariser=regulariser,
+                regulariser_weight=0.3,
+                maps=Maps(free_bits=0.1, warmup_fraction=0.3),
+                maps_weight=0.1,
+                repeated_share=0.5,
+            ),
+            low_stage=StageSettings(steps=8000, batch_size=128, learning_rate=1e-3, precision="bfloat16"),
+            high_stage=StageSettings(steps=4000, batch_size=256, learning_rate=1e-3, precision="bfloat16"),
+        ),
+        planner={offset: LAPTOP_PLANNER for offset in OFFSETS},
+        variants={"paper": PAPER_SEARCH},
+    )
+
+
+@recipe
+def tiny() -> Recipe:
+    """Seconds of training, for tests and for trying the commands. Its results mean nothing."""
+    return small.tiny(laptop(), image_size=32, planner=LAPTOP_PLANNER)
