@@ -4,13 +4,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from dualwm.loss.gaussian import Gaussian
+from dualwm.loss.lore import Rollout
+from dualwm.loss.maps import Maps
 from dualwm.model.dual import HighConfig, LowConfig, ModelConfig
 from dualwm.model.encoder import ConvEncoder
 from dualwm.model.macro import VariationalMacro
 from dualwm.model.window_encoder import TransformerWindow
 from dualwm.nets.transformer import TransformerSize
-from dualwm.recipes.columns import Column
+from dualwm.recipes.columns import HIGH_REGULARISER_WEIGHT, Column
 from dualwm.train.stage import StageSettings
+from dualwm.zoo.dual_wm import HighObjective, LowObjective
 from dualwm.zoo.dual_wm_method import DualWMMethod
 from dualwm.zoo.recipe import Recipe
 
@@ -51,6 +55,68 @@ def laptop_model(
             ),
             predictor=TransformerSize(depth=3, heads=4, head_width=32, hidden=384),
         ),
+    )
+
+
+PLANNER: Mapping[str, Any] = {
+    "low_search": "64/8/8",
+    "high_search": "64/8/8",
+    "high_plan_steps": 6,
+    "max_routes": 1000,
+    "route_every_decisions": 1,
+    "route_cost": "soft_minimum",
+    "final_cost": "soft_minimum",
+    "low_std": 1.0,
+    "correlation": 0.7,
+    "bounds": "clip",
+    "warm_start_route": True,
+    "tile_rows": 1024,
+}
+"""Chosen on TwoRoom's dev tasks (docs/decisions). The route is planned anew at every decision."""
+
+
+def laptop_recipe(
+    world: str,
+    column: Column,
+    model: ModelConfig,
+    *,
+    episodes: int,
+    max_env_steps: int = 200,
+    low_regulariser_weight: float = 0.3,
+    low_steps: int = 8000,
+    planner: Mapping[str, Mapping[str, Any]],
+    paper_search: Mapping[str, Any],
+) -> Recipe:
+    """Rollouts as in the paper's column; fewer, larger steps and a MAPS that shapes more than the paper's."""
+    regulariser = Gaussian(form="quantile", projections=256)
+    (N, M), (alpha_L, alpha_H) = column.rollout_steps, column.decay
+    (camera,) = model.low.encoder.cameras
+    return Recipe(
+        name=f"{world}/laptop",
+        world=world,
+        image_size=camera[1],
+        episodes=episodes,
+        max_env_steps=max_env_steps,
+        method=DualWMMethod(
+            model=model,
+            low=LowObjective(
+                rollout=Rollout(steps=N, decay=alpha_L),
+                regulariser=regulariser,
+                regulariser_weight=low_regulariser_weight,
+            ),
+            high=HighObjective(
+                rollout=Rollout(steps=M, decay=alpha_H, supervision="endpoint"),
+                regulariser=regulariser,
+                regulariser_weight=HIGH_REGULARISER_WEIGHT,
+                maps=Maps(free_bits=0.1, warmup_fraction=0.3),
+                maps_weight=0.1,
+                repeated_share=0.5,
+            ),
+            low_stage=StageSettings(steps=low_steps, batch_size=128, learning_rate=1e-3, precision="bfloat16"),
+            high_stage=StageSettings(steps=4000, batch_size=256, learning_rate=1e-3, precision="bfloat16"),
+        ),
+        planner=planner,
+        variants={"paper": paper_search},
     )
 
 

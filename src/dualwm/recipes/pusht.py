@@ -2,14 +2,8 @@
 
 from typing import Any
 
-from dualwm.loss.gaussian import Gaussian
-from dualwm.loss.lore import Rollout
-from dualwm.loss.maps import Maps
 from dualwm.recipes import laptop as small
 from dualwm.recipes.columns import OFFSETS, PUSHT, paper_recipe, paper_search
-from dualwm.train.stage import StageSettings
-from dualwm.zoo.dual_wm import HighObjective, LowObjective
-from dualwm.zoo.dual_wm_method import DualWMMethod
 from dualwm.zoo.recipe import Recipe, recipe
 
 EPOCH_STEPS = {"low": 6_634, "high": 2_003}
@@ -35,51 +29,21 @@ def paper() -> Recipe:
     )
 
 
-LAPTOP_PLANNER: dict[str, Any] = {
-    "low_search": "64/8/8",
-    "high_search": "64/8/8",
-    "low_plan_steps": 5,
-    "high_plan_steps": 6,
-    "history": 3,
-    "guided_decisions": 5,
-    "max_routes": 1000,
-    "route_every_decisions": 1,
-    "route_cost": "soft_minimum",
-    "final_cost": "soft_minimum",
-    "correlation": 0.7,
-    "bounds": "clip",
-    "warm_start_route": True,
-    "tile_rows": 1024,
-}
+LAPTOP_PLANNER: dict[str, Any] = {**small.PLANNER, "low_plan_steps": 5, "history": 3, "guided_decisions": 5}
 """TwoRoom's and Reacher's; nothing has been chosen on dev tasks of this world yet."""
 
 
 @recipe
 def laptop() -> Recipe:
     """For two cores and no GPU: 64-px frames, a small convolutional encoder; velocities are read off three states."""
-    regulariser = Gaussian(form="quantile", projections=256)
-    return Recipe(
-        name="pusht/laptop",
-        world="pusht",
-        image_size=64,
+    return small.laptop_recipe(
+        "pusht",
+        PUSHT,
+        small.laptop_model(PUSHT, action_dim=2, history=3, width=64),
         episodes=3000,
         max_env_steps=125,
-        method=DualWMMethod(
-            model=small.laptop_model(PUSHT, action_dim=2, history=3, width=64),
-            low=LowObjective(rollout=Rollout(steps=3, decay=0.2), regulariser=regulariser, regulariser_weight=0.3),
-            high=HighObjective(
-                rollout=Rollout(steps=6, decay=0.5, supervision="endpoint"),
-                regulariser=regulariser,
-                regulariser_weight=0.3,
-                maps=Maps(free_bits=0.1, warmup_fraction=0.3),
-                maps_weight=0.1,
-                repeated_share=0.5,
-            ),
-            low_stage=StageSettings(steps=8000, batch_size=128, learning_rate=1e-3, precision="bfloat16"),
-            high_stage=StageSettings(steps=4000, batch_size=256, learning_rate=1e-3, precision="bfloat16"),
-        ),
-        planner={offset: LAPTOP_PLANNER for offset in OFFSETS},
-        variants={"paper": PAPER_SEARCH},
+        planner=dict.fromkeys(OFFSETS, LAPTOP_PLANNER),
+        paper_search=PAPER_SEARCH,
     )
 
 

@@ -2,14 +2,8 @@
 
 from typing import Any
 
-from dualwm.loss.gaussian import Gaussian
-from dualwm.loss.lore import Rollout
-from dualwm.loss.maps import Maps
 from dualwm.recipes import laptop as small
 from dualwm.recipes.columns import TWOROOM, paper_recipe, paper_search
-from dualwm.train.stage import StageSettings
-from dualwm.zoo.dual_wm import HighObjective, LowObjective
-from dualwm.zoo.dual_wm_method import DualWMMethod
 from dualwm.zoo.recipe import Recipe, recipe
 
 EPOCH_STEPS = {"low": 2_019, "high": 21}
@@ -35,23 +29,7 @@ def paper() -> Recipe:
     )
 
 
-LAPTOP_PLANNER: dict[str, Any] = {
-    "low_search": "64/8/8",
-    "high_search": "64/8/8",
-    "low_plan_steps": 8,
-    "high_plan_steps": 6,
-    "max_routes": 1000,
-    "route_every_decisions": 1,
-    "route_cost": "soft_minimum",
-    "final_cost": "soft_minimum",
-    "low_std": 1.0,
-    "correlation": 0.7,
-    "bounds": "clip",
-    "warm_start_route": True,
-    "tile_rows": 1024,
-}
-"""Chosen on dev tasks; the comparisons are in docs/decisions. The route is planned anew at every decision."""
-
+LAPTOP_PLANNER: dict[str, Any] = {**small.PLANNER, "low_plan_steps": 8}
 GUIDED_DECISIONS = {"25": 3, "50": 5, "75": 7, "100": 9}
 """Guidance lasts longer for goals that are farther: a near goal is the low level's business."""
 
@@ -59,29 +37,13 @@ GUIDED_DECISIONS = {"25": 3, "50": 5, "75": 7, "100": 9}
 @recipe
 def laptop() -> Recipe:
     """For two cores and no GPU: 64-px frames, a small convolutional encoder, a Markov predictor."""
-    regulariser = Gaussian(form="quantile", projections=256)
-    return Recipe(
-        name="tworoom/laptop",
-        world="tworoom",
-        image_size=64,
+    return small.laptop_recipe(
+        "tworoom",
+        TWOROOM,
+        small.laptop_model(TWOROOM, action_dim=2),
         episodes=3000,
-        max_env_steps=200,
-        method=DualWMMethod(
-            model=small.laptop_model(TWOROOM, action_dim=2),
-            low=LowObjective(rollout=Rollout(steps=5, decay=0.5), regulariser=regulariser, regulariser_weight=0.3),
-            high=HighObjective(
-                rollout=Rollout(steps=6, decay=0.5, supervision="endpoint"),
-                regulariser=regulariser,
-                regulariser_weight=0.3,
-                maps=Maps(free_bits=0.1, warmup_fraction=0.3),
-                maps_weight=0.1,
-                repeated_share=0.5,
-            ),
-            low_stage=StageSettings(steps=8000, batch_size=128, learning_rate=1e-3, precision="bfloat16"),
-            high_stage=StageSettings(steps=4000, batch_size=256, learning_rate=1e-3, precision="bfloat16"),
-        ),
         planner={key: {**LAPTOP_PLANNER, "guided_decisions": n} for key, n in GUIDED_DECISIONS.items()},
-        variants={"paper": PAPER_SEARCH},
+        paper_search=PAPER_SEARCH,
     )
 
 
