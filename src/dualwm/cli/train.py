@@ -19,7 +19,8 @@ class Args:
     """Train a recipe into a System folder. Interrupted or killed, the same command continues."""
 
     recipe: Positional[str]
-    """tworoom/laptop, tworoom/paper, tworoom/tiny, or FILE.py:FUNCTION, your own function that returns a Recipe."""
+    """WORLD/laptop, WORLD/paper or WORLD/tiny, such as tworoom/laptop; or FILE.py:FUNCTION, your own function that
+    returns a Recipe."""
     out: Path | None = None
     """System folder to write; by default runs/RECIPE-SEED."""
     data: Path | None = None
