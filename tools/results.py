@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dualwm.records import NO_WEIGHTS
+from dualwm.envs.base import get_world, world_names
+from dualwm.records import NO_WEIGHTS, read_outcomes
 from dualwm.report.markdown import markdown
 from dualwm.report.readme import replace_block
 from dualwm.report.tables import Row, Table, build_tables, ledger_notes, read_runs
@@ -95,19 +96,33 @@ def quoted(file: Path) -> str:
     return f"From {data['source']} ({data['why_not_alike']}):\n\n{grid}"
 
 
+def by_dynamics(folders: Sequence[Path]) -> dict[str, list[Path]]:
+    """Folders by the dynamics they ran in, empty for a world's default: outcomes of two never share a table."""
+    groups: dict[str, list[Path]] = {}
+    for folder in folders:
+        first = read_outcomes(folder / "outcomes.jsonl")[0]
+        default = get_world(first.world).variants[0] if first.world in world_names() else first.variant
+        groups.setdefault("" if first.variant == default else first.variant, []).append(folder)
+    return groups
+
+
 def block(results: Path) -> str:
     """The tables of every recorded run, in Markdown."""
     folders = sorted(path.parent for path in results.rglob("outcomes.jsonl"))
     if not folders:
         return NOTHING
-    recorded = read_runs(folders)
-    tables = build_tables(recorded, order=list(LABELS))
-    notes = [note for table in tables if (note := seed_note(table))] + ledger_notes(recorded, results / "ledger.jsonl")
-    pace = pace_note(tables)
-    notes += [] if pace is None else [pace]
-    parts = [markdown(table, LABELS).strip() for table in tables]
+    notes: list[str] = []
+    parts: list[str] = []
+    for dynamics, those in sorted(by_dynamics(folders).items()):
+        recorded = read_runs(those)
+        tables = build_tables(recorded, order=list(LABELS))
+        notes += [note for table in tables if (note := seed_note(table))]
+        notes += ledger_notes(recorded, results / "ledger.jsonl")
+        notes += [note for note in [pace_note(tables)] if note is not None]
+        parts += [f"Dynamics `{dynamics}`:"] if dynamics else []
+        parts += [markdown(table, LABELS).strip() for table in sorted(tables, key=lambda t: WORLDS.index(t.world))]
     parts += ["\n".join(f"- {note}" for note in notes)] if notes else []
-    parts += [quoted(file) for file in sorted((results / "quoted").glob("*.json"))]
+    parts += [quoted(file) for file in sorted((results / "quoted").glob("*.json"), key=lambda f: WORLDS.index(f.stem))]
     return "\n\n".join(parts)
 
 

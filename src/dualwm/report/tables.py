@@ -150,16 +150,20 @@ def build_tables(recorded: Recorded, order: Sequence[str] = ()) -> list[Table]:
 def ledger_notes(recorded: Recorded, ledger: Path) -> list[str]:
     """A sentence for every system that was evaluated more than once on test tasks of a shown cell, with all results.
 
-    The same cell means the same world, rule, protocol, offset and seed, whatever the number of tasks; the same system
-    means the same name, or the same weights under another name with the same planner settings.
+    The same cell means the same world, dynamics, rule, protocol, offset and seed, whatever the number of tasks; cells
+    on which every result is the same share a sentence. The same system means the same name, or the same weights under
+    another name with the same planner settings.
     """
     if not ledger.exists():
         return []
     lines: list[dict[str, Any]] = [json.loads(line) for line in ledger.read_text(encoding="utf-8").splitlines()]
     notes: list[str] = []
+    agreeing: dict[tuple[str, int, str], list[_CellKey]] = {}
     for name, cell in sorted({(_signature(vars(o)), _cell_key(vars(o))) for o in recorded.outcomes}):
         same = [line for line in lines if _cell_key(line) == cell and _is_same(name, _signature(line))]
-        if len(same) > 1:
+        if len(same) > 1 and len({(line["success"], line["n"]) for line in same}) == 1:
+            agreeing.setdefault((name[0], len(same), f"{' '.join(cell[:2])}, protocol {cell[2]}"), []).append(cell)
+        elif len(same) > 1:
             told = ", ".join(
                 f"{100 * line['success']:.1f} % of {line['n']} (weights {line['weights_digest'][:8]})" for line in same
             )
@@ -167,11 +171,29 @@ def ledger_notes(recorded: Recorded, ledger: Path) -> list[str]:
                 f"`{name[0]}` was evaluated {len(same)} times on test tasks of protocol {cell[2]}, offset {cell[3]}, "
                 f"seed {cell[4]}: {told}."
             )
+    for (name, times, where), cells in agreeing.items():
+        told = "; ".join(f"{m} (seeds {', '.join(map(str, seeds))})" for m, seeds in _seeds_by_offset(cells).items())
+        notes.append(
+            f"`{name}` was evaluated {times} times on test tasks of {where}, with the same share solved every time, at "
+            f"offsets {told}."
+        )
     return notes
 
 
-def _cell_key(line: Mapping[str, Any]) -> tuple[str, str, str, int, int]:
-    return (line["world"], line["rule"], line["protocol"], line["goal_offset_env_steps"], line["seed"])
+_CellKey = tuple[str, str, str, int, int, str]
+
+
+def _seeds_by_offset(cells: Sequence[_CellKey]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for *_, offset, seed, _ in sorted(cells):
+        found.setdefault(offset, []).append(seed)
+    return found
+
+
+def _cell_key(line: Mapping[str, Any]) -> _CellKey:
+    """World, rule, protocol, offset, seed and dynamics."""
+    offset, seed = line["goal_offset_env_steps"], line["seed"]
+    return (line["world"], line["rule"], line["protocol"], offset, seed, line["variant"])
 
 
 def _signature(line: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -141,7 +141,8 @@ def test_tasks_solved_at_the_start_get_a_section_of_their_own(tmp_path: Path):
 def test_several_test_evaluations_of_one_system_are_named(folders: list[Path], tmp_path: Path):
     recorded, taskset = read_runs(folders), tasksets(25)[0]
     cell = {name: getattr(taskset, name) for name in ("world", "rule", "protocol", "goal_offset_env_steps", "seed")}
-    line = cell | {"system": "toy", "weights_digest": "a" * 64, "settings_digest": "s", "success": 0.5, "n": 8}
+    line = cell | {"variant": "plain", "system": "toy", "weights_digest": "a" * 64, "settings_digest": "s"}
+    line |= {"success": 0.5, "n": 8}
     ledger = tmp_path / "ledger.jsonl"
     assert ledger_notes(recorded, ledger) == []
     ledger.write_text(json.dumps(line) + "\n" + json.dumps(line | {"system": "bent"}) + "\n")
@@ -149,10 +150,24 @@ def test_several_test_evaluations_of_one_system_are_named(folders: list[Path], t
     with ledger.open("a") as file:
         file.write(json.dumps(line | {"weights_digest": "b" * 64, "success": 0.75, "n": 4}) + "\n")
         file.write(json.dumps(line | {"weights_digest": "c" * 64, "seed": 7}) + "\n")
+        file.write(json.dumps(line | {"weights_digest": "d" * 64, "variant": "icy"}) + "\n")
     (note,) = ledger_notes(recorded, ledger)
     assert note == (
         "`toy` was evaluated 2 times on test tasks of protocol heldout, offset 25, seed 0: "
         "50.0 % of 8 (weights aaaaaaaa), 75.0 % of 4 (weights bbbbbbbb)."
+    )
+
+
+def test_evaluations_with_the_same_result_share_a_sentence(folders: list[Path], tmp_path: Path):
+    recorded, ledger = read_runs(folders), tmp_path / "ledger.jsonl"
+    cells = sorted({(o.goal_offset_env_steps, o.seed) for o in recorded.outcomes if o.system == "toy"})
+    line = {"world": "integrator", "rule": "near", "protocol": "heldout", "variant": "plain", "system": "toy"}
+    line |= {"weights_digest": "a", "settings_digest": "s", "success": 0.5, "n": 8}
+    lines = [json.dumps(line | {"goal_offset_env_steps": offset, "seed": seed}) for offset, seed in cells]
+    ledger.write_text("\n".join([*lines, *lines]) + "\n")
+    (note,) = ledger_notes(recorded, ledger)
+    assert note.startswith(
+        "`toy` was evaluated 2 times on test tasks of integrator near, protocol heldout, with the same"
     )
 
 
