@@ -75,7 +75,8 @@ def tworoom_cells() -> Iterator[Cell]:
             yield Cell(system=floor, name=floor, offset=offset)
     for offset in (100, 50, 25):
         yield Cell(system="tworoom:low-only", name="low-only", offset=offset)
-    yield Cell(system=same_time("tworoom"), name="low-only-same-time", offset=100)
+    for offset in (100, 50, 25):
+        yield Cell(system=same_time("tworoom"), name="low-only-same-time", offset=offset)
     for seed in (1, 2):
         for offset in (100, 50, 25):
             yield Cell(system=f"runs/tworoom-laptop-{seed}", name=f"training-seed-{seed}", offset=offset)
