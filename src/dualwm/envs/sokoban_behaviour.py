@@ -12,7 +12,7 @@ A push is possible if the agent can walk behind the box and the cell in front of
 a new plan is wanted and no push is possible, or after `max_env_steps`.
 
 Single pushes in random directions undo each other, and the goal a hundred steps away is then so near that random
-actions reach it one time in four (docs/worlds/sokoban.md).
+actions reach it one time in three (docs/worlds/sokoban.md).
 
 Episode i is a pure function of its seed: start and walk each have a Philox stream keyed by (seed, purpose). Lowering
 `max_env_steps` only cuts an episode off.

@@ -11,7 +11,8 @@ from dualwm.zoo.lewm import ROUTE_SETTINGS, LeWMMethod, LeWMObjective
 from dualwm.zoo.recipe import Recipe, recipe
 
 REGULARISER_WEIGHTS = (0.01, 0.03, 0.09, 0.27)
-"""Tried on dev tasks: LeWM's own, 0.09, and by factors of three around it. Each is a recipe, `WORLD/lewm-WEIGHT`."""
+"""LeWM's own, 0.09, and by factors of three around it, to be tried on dev tasks. Each is a recipe, `WORLD/lewm-WEIGHT`;
+`WORLD/lewm` has LeWM's own weight and cost until one is chosen (docs/worlds/tworoom.md has what is known)."""
 
 
 def lewm(

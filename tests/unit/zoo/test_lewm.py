@@ -61,3 +61,9 @@ def test_its_own_search_is_a_variant_in_every_world(saved: tuple[System, Path]):
     settings = saved[0].settings("paper", 100)
     assert (settings.low_plan_steps, settings.final_reuse_decisions, settings.final_cost) == (5, 5, "terminal")
     assert (settings.low_search.candidates, settings.low_search.iterations) == (300, 30)
+
+
+def test_it_is_trained_by_name_with_every_weight_that_is_tried():
+    for weight in lewm.REGULARISER_WEIGHTS:
+        assert find_recipe(f"tworoom/lewm-{weight}").method.objective.regulariser_weight == weight
+    assert find_recipe("tworoom/lewm").method.objective.regulariser_weight == 0.09
